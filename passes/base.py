@@ -1,4 +1,4 @@
-"""What all passes of this project share: how their errors travel, and where an op came from."""
+"""What all passes of this project share: how their errors travel."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
@@ -32,21 +31,3 @@ class Pass(ModulePass):
     @abstractmethod
     def rewrite(self, module: ModuleOp) -> None:
         """Changes `module` in place, or raises a `MliradError`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A source position with columns counted from 1, as `mlirad.errors` prints it."""
-
-    filename: str
-    line: int
-    column: int
-
-
-def place_of(op: Operation) -> Place | None:
-    """Where `op` came from, or None if its location is unknown."""
-    match op.location:
-        case FileLineColLoc() as loc:
-            return Place(loc.filename.data, loc.line.data, loc.column.data)
-        case _:
-            return None

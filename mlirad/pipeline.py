@@ -1,0 +1,129 @@
+"""
+From the IR of the frontend to the IR of a back end: the stages, as data.
+
+The passes are named, not imported: a module that asks for no derivative never loads the
+differentiation passes, and `mlirad-opt` lists all of them without loading any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirad.passes import check_stage
+from mlirad.passes.base import Pass
+
+if TYPE_CHECKING:
+    from mlirad.backends.cpu import NativeObject
+
+Callback = Callable[[str, ModuleOp], None]
+"""Called with the name of each pass that has run, and the module as it left it."""
+
+INLINE = "optimize.inline:InlinePass"
+SIMPLIFY = "optimize.simplify:SimplifyPass"
+CSE = "optimize.cse:CsePass"
+LICM = "optimize.licm:LicmPass"
+FORWARD_STORES = "optimize.forward_stores:ForwardStoresPass"
+DCE = "optimize.dce:DcePass"
+EXPAND = "expand_requests:ExpandRequestsPass"
+STOP_GRADIENT = "optimize.drop_stop_gradient:DropStopGradientPass"
+CACHES = (
+    "plan_caches:PlanCachesPass",
+    "lower_caches:LowerCachesPass",
+    "lower_shadows:LowerShadowsPass",
+)
+GPU_TO_SCF = "gpu_to_scf:GpuToScfPass"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A level of the IR: `passes` lead to it from the one before, `legal` is what it may hold."""
+
+    name: str
+    passes: tuple[str, ...]
+    legal: check_stage.Legal
+    needs: frozenset[str] = frozenset()
+    """The passes run only if the module has one of these ops; empty means always."""
+
+
+def _stage(name: str, *passes: str, needs: frozenset[str] = frozenset()) -> Stage:
+    return Stage(name, passes, check_stage.LEGAL[name], needs)
+
+
+STAGES: tuple[Stage, ...] = (
+    _stage("python"),
+    _stage("optimized", INLINE),
+    _stage("differentiated", EXPAND, needs=check_stage.REQUESTS),
+    _stage(
+        "lowered",
+        *(STOP_GRADIENT, INLINE, *CACHES),
+        needs=check_stage.CACHES_AND_SHADOWS | check_stage.STOP_GRADIENT | {"func.call"},
+    ),
+    _stage("cpu", GPU_TO_SCF),
+)
+"""In the order in which they run."""
+
+
+def stages() -> tuple[str, ...]:
+    """The names of the stages, in order."""
+    return tuple(stage.name for stage in STAGES)
+
+
+def load(path: str) -> type[Pass]:
+    """The pass class that the stage table names as `module:Class`."""
+    module, name = path.split(":")
+    loaded: type[Pass] = getattr(import_module(f"mlirad.passes.{module}"), name)
+    return loaded
+
+
+def run(
+    module: ModuleOp,
+    stage: str,
+    *,
+    callback: Callback | None = None,
+    verify: bool = True,
+    verify_each: bool = False,
+) -> ModuleOp:
+    """
+    Runs all passes up to and including those of `stage` on `module`, in place.
+
+    `verify` runs xDSL's verifier after each stage, `verify_each` after each pass. After each
+    stage the legality of all ops is checked. Raises the `MliradError` of the pass that
+    refuses the module, and `ValueError` for an unknown stage.
+    """
+    if stage not in stages():
+        raise ValueError(f"no stage {stage!r}; the stages are {', '.join(stages())}")
+    for current in STAGES:
+        if not current.needs or has_any(module, current.needs):
+            for path in current.passes:
+                run_pass = load(path)()
+                run_pass.rewrite(module)
+                if verify_each:
+                    module.verify()
+                if callback is not None:
+                    callback(run_pass.name, module)
+        if verify and not verify_each:
+            module.verify()
+        check_stage.check(module, current.name)
+        if current.name == stage:
+            break
+    return module
+
+
+def has_any(module: ModuleOp, ops: frozenset[str]) -> bool:
+    return any(op.name in ops for op in module.walk())
+
+
+def compile_native(module: ModuleOp, *, verify: bool = False) -> NativeObject:
+    """
+    Runs `module` to the stage `cpu`, in place, and compiles it to machine code.
+
+    Raises `MliradError` for what the passes refuse.
+    """
+    from mlirad.backends import cpu  # loads LLVM
+
+    return cpu.compile_module(run(module, "cpu", verify=verify))

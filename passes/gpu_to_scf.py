@@ -1,0 +1,279 @@
+"""
+`gpu-to-scf`: kernels become functions that loop over blocks and threads.
+
+```mlir
+gpu.func @k(%x : memref<?xf64>) kernel
+  ==>
+func.func private @k(%first, %end, %gx, %gy, %gz, %bx, %by, %bz : index, %x : memref<?xf64>)
+```
+
+The function runs the blocks `first … end` of a grid; blocks are numbered with x fastest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import arith, func, gpu, memref, scf
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FunctionType,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    LocationAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirad.errors import UnsupportedError, describe
+from mlirad.passes.analysis.flow import location
+from mlirad.passes.base import Pass
+from mlirad.passes.optimize.symbols import LAUNCH, fresh_name, functions, is_declaration
+
+INDEX = IndexType()
+ZERO, ONE = (IntegerAttr(n, INDEX) for n in (0, 1))
+SHARED = 3
+"""The memory space of arrays that the threads of a block share."""
+HEAD = ("first", "end", "gx", "gy", "gz", "bx", "by", "bz")
+"""The arguments of a range function before those of its kernel."""
+
+
+@dataclass(frozen=True)
+class GpuToScfPass(Pass):
+    """
+    Turns every kernel into a private function over a range of blocks, and every launch into a
+    call of it marked `mlirad.launch`. Leaves no `gpu` op.
+    """
+
+    name = "gpu-to-scf"
+
+    def rewrite(self, module: ModuleOp) -> None:
+        top = module.body.block
+        names: dict[tuple[str, str], str] = {}
+        """What each function of each gpu module is called at the top level."""
+        for inner in [op for op in top.ops if isinstance(op, gpu.ModuleOp)]:
+            lift_functions(inner, top, names)
+            inner.detach()
+            inner.erase()
+        for op in tuple(module.walk()):
+            if isinstance(op, gpu.LaunchFuncOp):
+                replace_launch(op, names)
+        module.attributes.pop("gpu.container_module", None)
+
+
+def lift_functions(inner: gpu.ModuleOp, top: Block, names: dict[tuple[str, str], str]) -> None:
+    """Moves all functions of `inner` to the top level and renames them where they must be."""
+    outside = {f.sym_name.data: f for f in functions(top)}
+    local: dict[str, str] = {}
+    for function in functions(inner.body.block):
+        old = function.sym_name.data
+        twin = outside.get(old)
+        function.detach()
+        if twin is not None and is_declaration(function) and is_declaration(twin):
+            local[old] = old
+            continue
+        local[old] = fresh_name(old, outside, "blocks" if is_kernel(function) else "device")
+        lifted = range_function(function) if isinstance(function, gpu.FuncOp) else function
+        lifted.sym_name = StringAttr(local[old])
+        outside[local[old]] = lifted
+        top.add_op(lifted)
+    for old, new in local.items():
+        names[inner.sym_name.data, old] = new
+        for op in outside[new].walk():
+            if isinstance(op, func.CallOp):
+                name = op.callee.root_reference.data
+                op.callee = SymbolRefAttr(local.get(name, name))
+
+
+def is_kernel(function: Operation) -> bool:
+    return isinstance(function, gpu.FuncOp)
+
+
+def range_function(kernel: gpu.FuncOp) -> func.FuncOp:
+    """The function over a range of blocks that takes over the body of `kernel`."""
+    old = kernel.body.block
+    inputs = [INDEX] * len(HEAD) + list(old.arg_types)
+    block = Block(arg_types=inputs)
+    for argument, name in zip(block.args, HEAD):
+        argument.name_hint = name
+    for argument, replaced in zip(block.args[len(HEAD) :], old.args, strict=True):
+        argument.name_hint = replaced.name_hint
+        replaced.replace_all_uses_with(argument)
+    Grid(kernel, block).build(old)
+    result = func.FuncOp.create(
+        properties={
+            "sym_name": kernel.sym_name,
+            "function_type": FunctionType.from_lists(inputs, []),
+            "sym_visibility": StringAttr("private"),
+        },
+        attributes=shifted(kernel.attributes),
+        regions=[Region(block)],
+        location=kernel.location,
+    )
+    return result
+
+
+def shifted(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """The facts about arguments, for functions with the arguments of `HEAD` before them."""
+    result = {n: a for n, a in attributes.items() if n.startswith("mlirad.")}
+    if isinstance(alias := result.get("mlirad.alias"), DenseArrayBase):
+        numbers = [-1] * len(HEAD) + [int(n) for n in alias.iter_values()]
+        result["mlirad.alias"] = DenseArrayBase.from_list(i64, numbers)
+    if isinstance(unaligned := result.get("mlirad.unaligned"), DenseArrayBase):
+        positions = [int(n) + len(HEAD) for n in unaligned.iter_values()]
+        result["mlirad.unaligned"] = DenseArrayBase.from_list(i64, positions)
+    return result
+
+
+class Grid:
+    """Builds the loops of one kernel, and knows what its ids are inside them."""
+
+    AXES: ClassVar = ("x", "y", "z")
+
+    def __init__(self, kernel: gpu.FuncOp, block: Block):
+        self.kernel = kernel
+        self.location: LocationAttr = kernel.location
+        self.sizes = dict(zip(self.AXES, block.args[2:5]))
+        self.block_sizes = dict(zip(self.AXES, block.args[5:8]))
+        self.outermost = block
+
+    def build(self, body: Block) -> None:
+        """Moves the ops of `body` into loops over blocks and threads."""
+        zero = self.add(self.outermost, arith.ConstantOp, (), value=ZERO)
+        one = self.add(self.outermost, arith.ConstantOp, (), value=ONE)
+        first, end = self.outermost.args[:2]
+        over_blocks = self.loop(self.outermost, first, end, one, "block")
+        gx, gy, _ = self.sizes.values()
+        number = over_blocks.args[0]
+        rest = self.add(over_blocks, arith.DivUIOp, (number, gx))
+        self.blocks = {
+            "x": self.add(over_blocks, arith.RemUIOp, (number, gx)),
+            "y": self.add(over_blocks, arith.RemUIOp, (rest, gy)),
+            "z": self.add(over_blocks, arith.DivUIOp, (rest, gy)),
+        }
+        innermost, loops, self.threads = over_blocks, [over_blocks], dict[str, SSAValue]()
+        for axis in reversed(self.AXES):
+            innermost = self.loop(innermost, zero, self.block_sizes[axis], one, f"t{axis}")
+            loops.append(innermost)
+            self.threads[axis] = innermost.args[0]
+        for op in tuple(body.ops):
+            op.detach()
+            if not isinstance(op, gpu.ReturnOp):
+                innermost.add_op(op)
+        for loop in loops:
+            loop.add_op(scf.YieldOp.create(location=self.location))
+        self.outermost.add_op(func.ReturnOp.create(location=self.location))
+        for op in tuple(innermost.walk()):
+            self.replace_id(op, innermost)
+
+    def loop(
+        self, block: Block, start: SSAValue, stop: SSAValue, step: SSAValue, name: str
+    ) -> Block:
+        body = Block(arg_types=[INDEX])
+        body.args[0].name_hint = name
+        block.add_op(
+            scf.ForOp.create(
+                operands=[start, stop, step], regions=[Region(body)], location=self.location
+            )
+        )
+        return body
+
+    def add(
+        self, block: Block, op: type[Operation], operands: Sequence[SSAValue], **properties: Attribute
+    ) -> SSAValue:
+        built = op.create(
+            operands=operands,
+            result_types=[INDEX],
+            properties=properties,
+            location=self.location,
+        )
+        block.add_op(built)
+        return built.results[0]
+
+    def replace_id(self, op: Operation, innermost: Block) -> None:
+        match op:
+            case gpu.ThreadIdOp():
+                value = self.threads[axis_of(op)]
+            case gpu.BlockIdOp():
+                value = self.blocks[axis_of(op)]
+            case gpu.BlockDimOp():
+                value = self.block_sizes[axis_of(op)]
+            case gpu.GridDimOp():
+                value = self.sizes[axis_of(op)]
+            case gpu.GlobalIdOp():
+                value = self.global_id(op)
+            case _:
+                refuse_what_needs_the_block(op)
+                return
+        op.results[0].replace_all_uses_with(value)
+        op.detach()
+        op.erase()
+
+    def global_id(self, op: gpu.GlobalIdOp) -> SSAValue:
+        axis, block = axis_of(op), op.parent
+        assert block is not None
+        start = arith.MuliOp(self.blocks[axis], self.block_sizes[axis])
+        result = arith.AddiOp(start.result, self.threads[axis])
+        for built in (start, result):
+            built.location = op.location
+            block.insert_op_before(built, op)
+        return result.result
+
+
+def axis_of(
+    op: gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp | gpu.GlobalIdOp,
+) -> str:
+    return op.dimension.data.value
+
+
+def refuse_what_needs_the_block(op: Operation) -> None:
+    """Threads run one after the other here: nothing may need two of them at the same time."""
+    shared = isinstance(op, memref.AllocaOp) and is_shared(op.memref.type)
+    if shared or isinstance(op, gpu.BarrierOp) or op.dialect_name() == "gpu":
+        what = "shared memory" if shared else f"'{op.name}' in a kernel"
+        raise UnsupportedError(
+            describe(
+                location(op),
+                f"{what} is not compiled for the CPU yet: it needs the threads of a block "
+                "to run together",
+                "split the kernel into one launch per phase",
+            )
+        )
+
+
+def is_shared(type: Attribute) -> bool:
+    if not isinstance(type, MemRefType):
+        return False
+    match type.memory_space:
+        case IntegerAttr(value=IntAttr(data=space)):
+            return space == SHARED
+        case _:
+            return False
+
+
+def replace_launch(op: gpu.LaunchFuncOp, names: dict[tuple[str, str], str]) -> None:
+    """A launch becomes a call of the range function over all blocks of the grid."""
+    block = op.parent
+    assert block is not None
+    (kernel,) = op.kernel.nested_references.data
+    callee = names[op.kernel.root_reference.data, kernel.data]
+    sizes = [op.gridSizeX, op.gridSizeY, op.gridSizeZ]
+    sizes += [op.blockSizeX, op.blockSizeY, op.blockSizeZ]
+    zero = arith.ConstantOp(ZERO, INDEX)
+    plane = arith.MuliOp(sizes[0], sizes[1])
+    total = arith.MuliOp(plane.result, sizes[2])
+    call = func.CallOp(callee, [zero.result, total.result, *sizes, *op.kernelOperands], [])
+    call.attributes[LAUNCH] = UnitAttr()
+    for built in (zero, plane, total, call):
+        built.location = op.location
+        block.insert_op_before(built, op)
+    op.detach()
+    op.erase()

@@ -46,23 +46,19 @@ class Stage:
     name: str
     passes: tuple[str, ...]
     legal: check_stage.Legal
-    needs: frozenset[str] = frozenset()
-    """The passes run only if the module has one of these ops; empty means always."""
+    derivatives: bool = False
+    """The passes matter only to modules with ops of `autodiff`."""
 
 
-def _stage(name: str, *passes: str, needs: frozenset[str] = frozenset()) -> Stage:
-    return Stage(name, passes, check_stage.LEGAL[name], needs)
+def _stage(name: str, *passes: str, derivatives: bool = False) -> Stage:
+    return Stage(name, passes, check_stage.LEGAL[name], derivatives)
 
 
 STAGES: tuple[Stage, ...] = (
     _stage("python"),
     _stage("optimized", INLINE),
-    _stage("differentiated", EXPAND, needs=check_stage.REQUESTS),
-    _stage(
-        "lowered",
-        *(STOP_GRADIENT, INLINE, *CACHES),
-        needs=check_stage.CACHES_AND_SHADOWS | check_stage.STOP_GRADIENT | {"func.call"},
-    ),
+    _stage("differentiated", EXPAND, derivatives=True),
+    _stage("lowered", STOP_GRADIENT, INLINE, *CACHES, derivatives=True),
     _stage("cpu", GPU_TO_SCF),
 )
 """In the order in which they run."""
@@ -97,25 +93,28 @@ def run(
     """
     if stage not in stages():
         raise ValueError(f"no stage {stage!r}; the stages are {', '.join(stages())}")
+    differentiates = any(op.dialect_name() == "autodiff" for op in module.walk())
     for current in STAGES:
-        if not current.needs or has_any(module, current.needs):
-            for path in current.passes:
-                run_pass = load(path)()
-                run_pass.rewrite(module)
-                if verify_each:
-                    module.verify()
-                if callback is not None:
-                    callback(run_pass.name, module)
-        if verify and not verify_each:
-            module.verify()
-        check_stage.check(module, current.name)
+        if differentiates or not current.derivatives:
+            run_stage(module, current, callback, verify, verify_each)
         if current.name == stage:
             break
     return module
 
 
-def has_any(module: ModuleOp, ops: frozenset[str]) -> bool:
-    return any(op.name in ops for op in module.walk())
+def run_stage(
+    module: ModuleOp, stage: Stage, callback: Callback | None, verify: bool, verify_each: bool
+) -> None:
+    for path in stage.passes:
+        run_pass = load(path)()
+        run_pass.rewrite(module)
+        if verify_each:
+            module.verify()
+        if callback is not None:
+            callback(run_pass.name, module)
+    if verify and not verify_each:
+        module.verify()
+    check_stage.check(module, stage.name)
 
 
 def compile_native(module: ModuleOp, *, verify: bool = False) -> NativeObject:

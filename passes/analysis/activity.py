@@ -1,0 +1,239 @@
+"""
+Which values need a derivative.
+
+A value is *varied* if it depends on an active argument, *useful* if an active result depends
+on it, and *active* if it is both. Only active values get shadows; only active ops need rules.
+Memory counts as one value per root (see `memory`): what is stored makes the root varied, what
+is loaded from it makes it useful. Launches are followed into their kernels.
+
+```mlir
+func.func @f(%x: f64, %c: f64) -> f64 {   // %x active
+  %k = arith.mulf %c, %c : f64            // useful, not varied
+  %u = arith.mulf %x, %x : f64            // varied, not useful: nobody uses it
+  %r = arith.mulf %x, %k : f64            // active
+  func.return %r : f64
+}
+```
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import func, gpu, memref, scf
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.dialects.autodiff import (
+    AccumulateOp,
+    CacheType,
+    FreeOp,
+    InitOp,
+    PopOp,
+    PushOp,
+    StopGradientOp,
+    TakeOp,
+)
+from mlirad.passes.analysis import memory
+from mlirad.passes.analysis.flow import (
+    Function,
+    blocks,
+    body,
+    carries_derivative,
+    flows,
+    kernel_of,
+    terminator,
+)
+from mlirad.passes.analysis.memory import MemoryResult, Root, is_memory
+
+Cell = SSAValue | Root
+"""What is varied or useful: a number, or the memory of a root."""
+
+
+@dataclass(frozen=True)
+class ActivityResult:
+    """The answer of `analyze`; a pure value, safe to keep while IR is rewritten."""
+
+    varied: frozenset[Cell]
+    useful: frozenset[Cell]
+    memory: MemoryResult
+    active_ops: frozenset[Operation]
+    """Ops with an active result or effect, and the loops, branches and launches around them."""
+
+    def is_varied(self, value: SSAValue) -> bool:
+        return any(cell in self.varied for cell in cells(value, self.memory))
+
+    def is_useful(self, value: SSAValue) -> bool:
+        return any(cell in self.useful for cell in cells(value, self.memory))
+
+    def is_active(self, value: SSAValue) -> bool:
+        return any(
+            cell in self.varied and cell in self.useful for cell in cells(value, self.memory)
+        )
+
+
+def analyze(
+    function: Function,
+    varied: Collection[int],
+    useful: Collection[int],
+    useful_results: Collection[int] = (),
+) -> ActivityResult:
+    """
+    Args:
+        function: without calls of defined functions (inline them first).
+        varied: positions of arguments whose initial value, or contents, vary.
+        useful: positions of memref arguments whose final contents matter.
+        useful_results: positions of results that matter.
+    """
+    where = memory.analyze(function)
+    block = body(function)
+    forward: set[Cell] = set()
+    for i in varied:
+        forward.update(cells(block.args[i], where))
+    grow(forward, lambda: spread_forward(block, forward, where))
+    backward: set[Cell] = set()
+    for i in useful:
+        backward.update(cells(block.args[i], where))
+    returned = terminator(block).operands
+    for i in useful_results:
+        backward.update(cells(returned[i], where))
+    grow(backward, lambda: spread_backward(block, backward, where))
+    partial = ActivityResult(frozenset(forward), frozenset(backward), where, frozenset())
+    active_ops: set[Operation] = set()
+    collect_active_ops(block, partial, active_ops)
+    return ActivityResult(partial.varied, partial.useful, where, frozenset(active_ops))
+
+
+def cells(value: SSAValue, where: MemoryResult) -> Iterator[Cell]:
+    """The cells behind a value; none for what can never carry a derivative."""
+    if isinstance(value.type, MemRefType | CacheType):
+        if carries_derivative(value.type.element_type):
+            yield from where.of(value)
+    elif carries_derivative(value.type):
+        yield value
+
+
+def transfers(
+    op: Operation, where: MemoryResult, seen: Collection[Cell], backwards: bool
+) -> Iterator[tuple[Cell, Cell]]:
+    """The (source, target) pairs of cells along which `op` passes derivatives."""
+
+    def pairs(source: SSAValue, target: SSAValue) -> Iterator[tuple[Cell, Cell]]:
+        for a in cells(source, where):
+            for b in cells(target, where):
+                yield a, b
+
+    match op:
+        case StopGradientOp() | InitOp() | FreeOp():
+            return
+        case memref.LoadOp():
+            yield from pairs(op.memref, op.res)
+        case memref.StoreOp():
+            yield from pairs(op.value, op.memref)
+        case memref.AtomicRMWOp():
+            yield from pairs(op.value, op.memref)
+            yield from pairs(op.memref, op.result)
+        case memref.CopyOp():
+            yield from pairs(op.source, op.destination)
+        case PushOp():
+            yield from pairs(op.value, op.cache)
+        case PopOp():
+            yield from pairs(op.cache, op.value)
+        case AccumulateOp():
+            yield from pairs(op.value, op.shadow)
+        case TakeOp():
+            yield from pairs(op.shadow, op.value)
+        case gpu.LaunchFuncOp():
+            for source, target in launch_flows(op, where, seen, backwards):
+                yield from pairs(source, target)
+        case _:
+            for source, target in flows(op):
+                if not is_memory(target):
+                    yield from pairs(source, target)
+
+
+def launch_flows(
+    op: gpu.LaunchFuncOp, where: MemoryResult, seen: Collection[Cell], backwards: bool
+) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """
+    Pairs of kernel operands along which the kernel passes derivatives, as far as they start
+    (backwards: end) in a cell already `seen`.
+    """
+    kernel = kernel_of(op)
+    operands = op.kernelOperands
+    known = [
+        i for i, operand in enumerate(operands) if any(c in seen for c in cells(operand, where))
+    ]
+    if not known:
+        return
+    inner = analyze(kernel, () if backwards else known, known if backwards else ())
+    reached = inner.is_useful if backwards else inner.is_varied
+    start = operands[known[0]]
+    for operand, argument in zip(operands, body(kernel).args, strict=True):
+        if reached(argument):
+            yield (operand, start) if backwards else (start, operand)
+
+
+def grow(cells: set[Cell], step: Callable[[], None]) -> None:
+    """Repeats `step` until it adds nothing: loops and memory feed back."""
+    size = -1
+    while size != len(cells):
+        size = len(cells)
+        step()
+
+
+def spread_forward(block: Block, varied: set[Cell], where: MemoryResult) -> None:
+    for op in block.ops:
+        if not is_terminator(op):
+            for source, target in transfers(op, where, varied, backwards=False):
+                if source in varied:
+                    varied.add(target)
+        for inner in blocks(op):
+            spread_forward(inner, varied, where)
+
+
+def spread_backward(block: Block, useful: set[Cell], where: MemoryResult) -> None:
+    for op in reversed(block.ops):
+        for inner in blocks(op):
+            spread_backward(inner, useful, where)
+        if not is_terminator(op):
+            for source, target in transfers(op, where, useful, backwards=True):
+                if target in useful:
+                    useful.add(source)
+
+
+def is_terminator(op: Operation) -> bool:
+    return isinstance(op, scf.YieldOp | scf.ConditionOp | func.ReturnOp | gpu.ReturnOp)
+
+
+def touched(op: Operation) -> Iterator[SSAValue]:
+    """The values and memories whose activity makes `op` itself active."""
+    yield from op.results
+    match op:
+        case memref.StoreOp() | memref.AtomicRMWOp():
+            yield op.memref
+        case memref.CopyOp():
+            yield op.destination
+        case PushOp() | PopOp() | FreeOp():
+            yield op.cache
+        case AccumulateOp() | TakeOp():
+            yield op.shadow
+        case gpu.LaunchFuncOp():
+            yield from op.kernelOperands
+        case scf.ForOp():
+            yield from op.body.block.args
+        case scf.WhileOp():
+            yield from op.before_region.block.args
+            yield from op.after_region.block.args
+        case _:
+            return
+
+
+def collect_active_ops(block: Block, answer: ActivityResult, found: set[Operation]) -> bool:
+    """Adds the active ops of `block`; returns whether there is one."""
+    some = False
+    for op in block.ops:
+        inside = [collect_active_ops(inner, answer, found) for inner in blocks(op)]
+        if not is_terminator(op) and (any(inside) or any(map(answer.is_active, touched(op)))):
+            found.add(op)
+            some = True
+    return some

@@ -1,0 +1,176 @@
+"""
+Which memory a memref names, and who writes it.
+
+A *root* is something that owns memory: a class of function arguments that may overlap (the
+attribute `mlirad.alias`), an allocation, or the unknown. Two memrefs may name the same
+memory if and only if they share a root or one of them has the unknown root.
+
+```mlir
+func.func @f(%a: memref<?xf64>, %b: memref<?xf64>) attributes {mlirad.alias = array<i64: 0, 1>} {
+  %v = memref.subview %a[0] [4] [2] : …      // roots(%v) = {argument class 0}
+  %m = memref.alloc() : memref<4xf64>        // roots(%m) = {that op}
+}
+```
+
+Caches of the `autodiff` dialect are memory of their own, with their `autodiff.init` as root.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.dialects import arith, func, gpu, memref, scf
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.dialects.autodiff import (
+    AccumulateOp,
+    CacheType,
+    FreeOp,
+    InitOp,
+    PopOp,
+    PushOp,
+    TakeOp,
+)
+from mlirad.passes.analysis.flow import Function, blocks, body, callee_of, flows, kernel_of
+
+ALIAS = "mlirad.alias"
+UNALIGNED = "mlirad.unaligned"
+PURE_CALL = "mlirad.pure"
+
+Root = int | Operation | Literal["unknown"]
+UNKNOWN: Root = "unknown"
+
+VIEWS = (
+    memref.SubviewOp,
+    memref.CastOp,
+    memref.ReinterpretCastOp,
+    memref.MemorySpaceCastOp,
+    memref.CollapseShapeOp,
+    memref.ExpandShapeOp,
+)
+"""Ops whose result names memory of their first operand."""
+
+ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, InitOp)
+
+
+def is_memory(value: SSAValue) -> bool:
+    return isinstance(value.type, MemRefType | CacheType)
+
+
+def alias_classes(function: Function) -> list[int]:
+    """One number per argument: equal for memory that may overlap, -1 for what is no memory."""
+    given = function.attributes.get(ALIAS)
+    arguments = body(function).args
+    if isinstance(given, DenseArrayBase):
+        classes = [int(c) for c in given.iter_values()]
+        assert len(classes) == len(arguments), f"'{ALIAS}' of {function.sym_name} is too short"
+        return classes
+    own = iter(range(1, len(arguments) + 1))  # a cache overlaps nothing
+    return [
+        next(own) if isinstance(a.type, CacheType) else 0 if is_memory(a) else -1
+        for a in arguments
+    ]
+
+
+def set_alias_classes(function: Function, classes: list[int]) -> None:
+    function.attributes[ALIAS] = DenseArrayBase.from_list(i64, classes)
+
+
+def unaligned_arguments(function: Function) -> set[int]:
+    given = function.attributes.get(UNALIGNED)
+    return set(map(int, given.iter_values())) if isinstance(given, DenseArrayBase) else set()
+
+
+def set_unaligned_arguments(function: Function, positions: set[int]) -> None:
+    if positions:
+        function.attributes[UNALIGNED] = DenseArrayBase.from_list(i64, sorted(positions))
+
+
+@dataclass(frozen=True)
+class MemoryResult:
+    """The answer of `analyze`."""
+
+    roots: dict[SSAValue, frozenset[Root]]
+    written: frozenset[Root]
+    """Roots that anything in the function may write."""
+
+    def of(self, value: SSAValue) -> frozenset[Root]:
+        return self.roots.get(value, frozenset({UNKNOWN}))
+
+    def may_alias(self, a: SSAValue, b: SSAValue) -> bool:
+        first, second = self.of(a), self.of(b)
+        return bool(first & second) or UNKNOWN in first or UNKNOWN in second
+
+    def is_written(self, value: SSAValue) -> bool:
+        roots = self.of(value)
+        return UNKNOWN in roots or UNKNOWN in self.written or bool(roots & self.written)
+
+
+def analyze(function: Function) -> MemoryResult:
+    roots = find_roots(function)
+    result = MemoryResult(roots, frozenset())
+    written: set[Root] = set()
+    for op in function.walk():
+        for value in writes(op):
+            written |= {UNKNOWN} if value is None else result.of(value)
+    return MemoryResult(roots, frozenset(written))
+
+
+def find_roots(function: Function) -> dict[SSAValue, frozenset[Root]]:
+    found: dict[SSAValue, frozenset[Root]] = {}
+    for argument, number in zip(body(function).args, alias_classes(function), strict=True):
+        if is_memory(argument):
+            found[argument] = frozenset({number})
+    size = -1
+    while size != (size := sum(map(len, found.values()))):  # loops feed memrefs back
+        spread(body(function), found)
+    return found
+
+
+def spread(block: Block, found: dict[SSAValue, frozenset[Root]]) -> None:
+    for op in block.ops:
+        if isinstance(op, ALLOCATIONS):
+            found[op.results[0]] = frozenset({op})
+            continue
+        for inner in blocks(op):
+            spread(inner, found)
+        if isinstance(op, (*VIEWS, arith.SelectOp, scf.ForOp, scf.IfOp, scf.WhileOp)):
+            for source, target in flows(op):
+                if is_memory(source) and is_memory(target):
+                    found[target] = found.get(target, frozenset()) | found.get(source, frozenset())
+            continue
+        for result in op.results:
+            if is_memory(result):
+                found[result] = frozenset({UNKNOWN})
+
+
+def writes(op: Operation) -> Iterator[SSAValue | None]:
+    """The memory that `op` itself may write; `None` stands for any."""
+    match op:
+        case memref.StoreOp() | memref.AtomicRMWOp():
+            yield op.memref
+        case memref.CopyOp():
+            yield op.destination
+        case AccumulateOp() | TakeOp():
+            yield op.shadow
+        case PushOp() | PopOp() | FreeOp():
+            yield op.cache
+        case gpu.LaunchFuncOp():
+            kernel = kernel_of(op)
+            changed = analyze(kernel)
+            for argument, operand in zip(body(kernel).args, op.kernelOperands, strict=True):
+                if is_memory(argument) and changed.is_written(argument):
+                    yield operand
+        case func.CallOp() if not is_pure_call(op):
+            yield None
+        case _:
+            return
+
+
+def is_pure_call(op: Operation) -> bool:
+    """Whether `op` calls a declared mathematical function."""
+    if not isinstance(op, func.CallOp):
+        return False
+    callee = callee_of(op, op.callee)
+    return isinstance(callee, func.FuncOp) and PURE_CALL in callee.attributes

@@ -1,0 +1,233 @@
+"""
+Derivative rules of `memref`.
+
+Reading and writing trade places in reverse: a load is pulled back to an addition into the
+shadow, a store to a read of the shadow that leaves zero behind, an atomic addition to a read.
+"""
+
+from collections.abc import Iterator
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.dialects.autodiff import AccumulateOp, TakeOp
+from mlirad.errors import UnsupportedError, describe
+from mlirad.passes.analysis.activity import ActivityResult
+from mlirad.passes.analysis.flow import location
+from mlirad.passes.analysis.memory import VIEWS
+from mlirad.passes.derivatives.context import ForwardSweep, ReverseSweep, StructuralRule
+from mlirad.passes.derivatives.fill import fill
+
+ADDF = 0
+"""Upstream's number of the atomic addition of floats."""
+
+
+class LoadRule(StructuralRule):
+    """`shadow[i] += cotangent of the loaded value`"""
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        assert isinstance(op, memref.LoadOp)
+        sweep.copy(op)
+        if sweep.activity.is_active(op.res):
+            load = memref.LoadOp.get(sweep.shadow(op.memref), sweep.primals(op.indices))
+            sweep.set_shadow(op.res, sweep.insert(load).res)
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        assert isinstance(op, memref.LoadOp)
+        yield from op.indices
+        yield from view_operands(op.memref)
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        assert isinstance(op, memref.LoadOp)
+        if (cotangent := sweep.take_cotangent(op.res)) is not None:
+            indices = sweep.primals(op.indices)
+            sweep.insert(AccumulateOp(cotangent, sweep.shadow(op.memref), indices))
+
+
+class StoreRule(StructuralRule):
+    """
+    `cotangent of the stored value += shadow[i]; shadow[i] = 0`
+
+    The zero is what makes overwriting right: the value that was at `i` before the store cannot
+    reach anything that runs after it.
+    """
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        assert isinstance(op, memref.StoreOp)
+        sweep.copy(op)
+        if sweep.activity.is_active(op.memref):
+            tangent, shadow = sweep.instantiated(op.value), sweep.shadow(op.memref)
+            sweep.insert(memref.StoreOp.get(tangent, shadow, sweep.primals(op.indices)))
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        assert isinstance(op, memref.StoreOp)
+        yield from op.indices
+        yield from view_operands(op.memref)
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        assert isinstance(op, memref.StoreOp)
+        take = TakeOp(sweep.shadow(op.memref), sweep.primals(op.indices))
+        sweep.add_cotangent(op.value, sweep.insert(take).value)
+
+
+class AtomicAddRule(StructuralRule):
+    """`cotangent of the added value += shadow[i]`; the shadow stays: the old value is in the sum."""
+
+    def check(self, op: Operation, activity: ActivityResult) -> memref.AtomicRMWOp:
+        assert isinstance(op, memref.AtomicRMWOp)
+        if op.kind != IntegerAttr(ADDF, 64):
+            raise UnsupportedError(
+                describe(
+                    location(op),
+                    "an atomic other than 'add' on an active array has no derivative yet",
+                    "use atomic.add, or annotate the array Const",
+                )
+            )
+        return op
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        sweep.copy(op)
+        add = self.check(op, sweep.activity)
+        indices, value = sweep.primals(add.indices), sweep.instantiated(add.value)
+        tangent = memref.AtomicRMWOp.create(
+            operands=[value, sweep.shadow(add.memref), *indices],
+            result_types=[value.type],
+            properties=add.properties,
+        )
+        sweep.set_shadow(add.result, sweep.insert(tangent).result)
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        add = self.check(op, activity)
+        yield from add.indices
+        yield from view_operands(add.memref)
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        add = self.check(op, sweep.activity)
+        if sweep.cotangent(add.result) is not None:
+            raise UnsupportedError(
+                describe(
+                    location(op),
+                    "the old value that an atomic addition returns depends on the order of threads "
+                    "and cannot be differentiated in reverse",
+                    "do not use the returned value in active arithmetic",
+                )
+            )
+        load = memref.LoadOp.get(sweep.shadow(add.memref), sweep.primals(add.indices))
+        sweep.add_cotangent(add.value, sweep.insert(load).res)
+
+
+class AllocationRule(StructuralRule):
+    """A shadow of the same shape, zero at first; in reverse it is there before its uses."""
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        copy = sweep.copy(op)
+        if sweep.activity.is_active(op.results[0]):
+            sweep.set_shadow(op.results[0], self.allocate(copy, list(copy.operands), sweep))
+
+    def allocate(
+        self, op: Operation, sizes: list[SSAValue], sweep: ForwardSweep | ReverseSweep
+    ) -> SSAValue:
+        shadow = type(op).create(
+            operands=sizes,
+            result_types=op.result_types,
+            properties=op.properties,
+            attributes=op.attributes,
+        )
+        sweep.insert(shadow)
+        if isinstance(op, memref.AllocaOp):  # `alloc` is zero by contract
+            fill(shadow.results[0], sweep)
+        return shadow.results[0]
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        yield from op.operands
+
+    def enter_block(self, op: Operation, sweep: ReverseSweep) -> None:
+        """Called where the reverse of the block of `op` begins."""
+        shadow = self.allocate(op, sweep.primals(op.operands), sweep)
+        sweep.set_shadow(op.results[0], shadow)
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        if isinstance(op, memref.AllocOp):
+            sweep.insert(memref.DeallocOp.get(sweep.shadow(op.results[0])))
+
+
+class DeallocRule(StructuralRule):
+    """Shadows die with their primal; in reverse the allocation's rule ends their life."""
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        assert isinstance(op, memref.DeallocOp)
+        sweep.copy(op)
+        if sweep.activity.is_active(op.memref):
+            sweep.insert(memref.DeallocOp.get(sweep.shadow(op.memref)))
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        yield from ()
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        return
+
+
+class ViewRule(StructuralRule):
+    """The same view of the shadow."""
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        copy = sweep.copy(op)
+        if sweep.activity.is_active(op.results[0]):
+            view = copy.clone()
+            view.operands[0] = sweep.shadow(op.operands[0])
+            sweep.set_shadow(op.results[0], sweep.insert(view).results[0])
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        yield from op.operands[1:]
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        return
+
+
+class CopyRule(StructuralRule):
+    """Element by element a load and a store."""
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        assert isinstance(op, memref.CopyOp)
+        sweep.copy(op)
+        if not sweep.activity.is_active(op.destination):
+            return
+        shadow = sweep.shadow(op.destination)
+        if sweep.activity.is_active(op.source):
+            sweep.insert(memref.CopyOp(sweep.shadow(op.source), shadow))
+        else:
+            fill(shadow, sweep)
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        yield from view_operands(op.operands[0])
+        yield from view_operands(op.operands[1])
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        raise UnsupportedError(
+            describe(
+                location(op),
+                "'memref.copy' of active arrays is not differentiated in reverse yet",
+                "copy element by element in a loop",
+            )
+        )
+
+
+def view_operands(value: SSAValue) -> Iterator[SSAValue]:
+    """What is needed to build the view of the shadow that `value` is of its buffer."""
+    while isinstance(op := value.owner, Operation) and isinstance(op, VIEWS):
+        assert isinstance(value.type, MemRefType)
+        yield from op.operands[1:]
+        value = op.operands[0]
+
+
+MEMREF_RULES: dict[type[Operation], StructuralRule] = {
+    memref.LoadOp: LoadRule(),
+    memref.StoreOp: StoreRule(),
+    memref.AtomicRMWOp: AtomicAddRule(),
+    memref.AllocOp: AllocationRule(),
+    memref.AllocaOp: AllocationRule(),
+    memref.DeallocOp: DeallocRule(),
+    memref.CopyOp: CopyRule(),
+    **dict.fromkeys(VIEWS, ViewRule()),
+}

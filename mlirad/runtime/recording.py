@@ -43,8 +43,8 @@ class Residuals(Protocol):
         Runs the reverse sweep; may be called once, and frees what was kept.
 
         `shadows` are those of the arguments that were active: on entry cotangents of the final
-        contents, on return of the initial contents. Of arrays in `args` only shape and strides are read,
-        their contents may have changed.
+        contents, on return of the initial contents. Of arrays in `args` only shape and strides
+        are read, their contents may have changed.
         """
         ...
 
@@ -110,7 +110,7 @@ def activate(recorder: Recorder | None) -> None:
 
 
 def carries_derivatives(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of `dtype` have shadows: floats, complex numbers, records with such a field."""
+    """Whether arrays of `dtype` have shadows: floats, complex numbers, records with one inside."""
     if dtype.fields is not None:
         return any(carries_derivatives(field[0]) for field in dtype.fields.values())
     return dtype.kind in "fc"

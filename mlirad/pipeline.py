@@ -24,11 +24,13 @@ Callback = Callable[[str, ModuleOp], None]
 """Called with the name of each pass that has run, and the module as it left it."""
 
 INLINE = "optimize.inline:InlinePass"
-SIMPLIFY = "optimize.simplify:SimplifyPass"
-CSE = "optimize.cse:CsePass"
-LICM = "optimize.licm:LicmPass"
-FORWARD_STORES = "optimize.forward_stores:ForwardStoresPass"
-DCE = "optimize.dce:DcePass"
+OPTIMIZE = (
+    "optimize.simplify:SimplifyPass",
+    "optimize.cse:CsePass",
+    "optimize.licm:LicmPass",
+    "optimize.forward_stores:ForwardStoresPass",
+    "optimize.dce:DcePass",
+)
 EXPAND = "expand_requests:ExpandRequestsPass"
 STOP_GRADIENT = "optimize.drop_stop_gradient:DropStopGradientPass"
 CACHES = (
@@ -56,9 +58,9 @@ def _stage(name: str, *passes: str, derivatives: bool = False) -> Stage:
 
 STAGES: tuple[Stage, ...] = (
     _stage("python"),
-    _stage("optimized", INLINE),
+    _stage("optimized", INLINE, *OPTIMIZE),
     _stage("differentiated", EXPAND, derivatives=True),
-    _stage("lowered", STOP_GRADIENT, INLINE, *CACHES, derivatives=True),
+    _stage("lowered", STOP_GRADIENT, INLINE, *CACHES, *OPTIMIZE, derivatives=True),
     _stage("cpu", GPU_TO_SCF),
 )
 """In the order in which they run."""

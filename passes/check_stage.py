@@ -76,9 +76,7 @@ def check(module: ModuleOp, stage: str, *, locations: bool = False) -> None:
                 )
             )
         if locations and op is not module and not isinstance(op.location, FileLineColLoc):
-            raise MliradError(
-                describe(None, f"'{op.name}' has no source location", f"in: {op}")
-            )
+            raise MliradError(describe(None, f"'{op.name}' has no source location", f"in: {op}"))
 
 
 @dataclass(frozen=True)

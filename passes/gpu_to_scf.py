@@ -187,7 +187,11 @@ class Grid:
         return body
 
     def add(
-        self, block: Block, op: type[Operation], operands: Sequence[SSAValue], **properties: Attribute
+        self,
+        block: Block,
+        op: type[Operation],
+        operands: Sequence[SSAValue],
+        **properties: Attribute,
     ) -> SSAValue:
         built = op.create(
             operands=operands,

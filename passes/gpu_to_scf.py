@@ -136,7 +136,7 @@ def shifted(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
 class Grid:
     """Builds the loops of one kernel, and knows what its ids are inside them."""
 
-    AXES: ClassVar = ("x", "y", "z")
+    AXES: ClassVar[tuple[str, ...]] = ("x", "y", "z")
 
     def __init__(self, kernel: gpu.FuncOp, block: Block):
         self.kernel = kernel
@@ -235,7 +235,7 @@ class Grid:
 def axis_of(
     op: gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp | gpu.GlobalIdOp,
 ) -> str:
-    return op.dimension.data.value
+    return str(op.dimension.data)
 
 
 def refuse_what_needs_the_block(op: Operation) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +16,6 @@ from mlirad.passes.optimize.symbols import remove_unreferenced
 
 STRUCTURED = (scf.ForOp, scf.IfOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp)
 """Ops that are needed only if something in them, or one of their results, is."""
-Carrier = TypeVar("Carrier", scf.ForOp, scf.IfOp)
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ class Liveness:
         self.need((loop.operands[3 + i], block.args[1 + i], block.last_op.operands[i]))
 
 
-def shrink(op: Carrier, kept: Sequence[int]) -> None:
+def shrink(op: scf.ForOp | scf.IfOp, kept: Sequence[int]) -> None:
     """Replaces `op` by one with only some results; its yields have been shortened before."""
     operands = list(op.operands)
     if isinstance(op, scf.ForOp):

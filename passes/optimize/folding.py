@@ -9,6 +9,7 @@ gives 0, shifts beyond the width give 0 or the sign).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
@@ -21,7 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-Folded = SSAValue | Attribute | None
+Folded = SSAValue[Attribute] | Attribute | None
 """The value that replaces an op, or the attribute of a constant that does, or nothing."""
 
 EXACT = 2**53
@@ -31,7 +32,7 @@ EXACT = 2**53
 def width_of(type: Attribute) -> int | None:
     if isinstance(type, IndexType):
         return 64
-    return type.width.data if isinstance(type, IntegerType) else None
+    return cast(IntegerType, type).width.data if isinstance(type, IntegerType) else None
 
 
 def wrap(value: int, width: int) -> int:
@@ -56,11 +57,10 @@ def known_integer(value: SSAValue) -> int | None:
 
 
 def integer(value: int, type: Attribute) -> Attribute:
-    assert isinstance(type, IntegerType | IndexType)
     width = width_of(type)
     assert width is not None
     number = wrap(value, width)
-    return IntegerAttr(number & 1 if width == 1 else number, type)
+    return IntegerAttr(number & 1 if width == 1 else number, cast(IntegerType | IndexType, type))
 
 
 def truncated_quotient(a: int, b: int) -> int:
@@ -99,7 +99,10 @@ RIGHT_UNIT: dict[type[Operation], int] = {
     arith.AndIOp: -1,
 }
 """`x op unit` is `x`."""
-LEFT_UNIT = {k: RIGHT_UNIT[k] for k in (arith.AddiOp, arith.MuliOp, arith.OrIOp, arith.XOrIOp)}
+LEFT_UNIT: dict[type[Operation], int] = {
+    k: RIGHT_UNIT[k] for k in (arith.AddiOp, arith.MuliOp, arith.OrIOp, arith.XOrIOp)
+}
+"""`unit op x` is `x`."""
 ABSORBING: dict[type[Operation], int] = {arith.MuliOp: 0, arith.AndIOp: 0, arith.OrIOp: -1}
 """`x op absorbing` is `absorbing`, on either side."""
 CANCELLING = frozenset({arith.SubiOp, arith.XOrIOp})
@@ -114,9 +117,9 @@ def fold_binary(op: Operation) -> Folded:
     a, b = known_integer(x), known_integer(y)
     if a is not None and b is not None:
         return integer(BINARY[kind](a, b, width), type_)
-    if ((b is not None and width > 1) or b == 0) and b == RIGHT_UNIT.get(kind):
+    if b is not None and b == RIGHT_UNIT.get(kind):
         return x
-    if ((a is not None and width > 1) or a == 0) and a == LEFT_UNIT.get(kind):
+    if a is not None and a == LEFT_UNIT.get(kind):
         return y
     absorbing = ABSORBING.get(kind)
     if absorbing is not None and absorbing in (a, b):
@@ -205,9 +208,10 @@ def fold_to_float(op: Operation) -> Folded:
 def fold_dimension(op: Operation) -> Folded:
     source, index = op.operands
     known = known_integer(index)
-    if known is None or not isinstance(source.type, MemRefType):
+    type = source.type
+    if known is None or not isinstance(type, MemRefType):
         return None
-    shape = source.type.get_shape()
+    shape = cast(MemRefType[Attribute], type).get_shape()
     if not 0 <= known < len(shape) or shape[known] < 0:
         return None
     return integer(shape[known], op.results[0].type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import (
@@ -60,7 +61,7 @@ def _symbols(attribute: Attribute) -> Iterator[SymbolRefAttr]:
     if isinstance(attribute, SymbolRefAttr):
         yield attribute
     elif isinstance(attribute, ArrayAttr):
-        for element in attribute.data:
+        for element in cast(ArrayAttr[Attribute], attribute).data:
             yield from _symbols(element)
     elif isinstance(attribute, DictionaryAttr):
         for element in attribute.data.values():
@@ -80,9 +81,8 @@ def remove_unreferenced(module: ModuleOp) -> None:
             defined[table, function.sym_name.data] = function
     top = module.body.block
     entries = [f for (table, _), f in defined.items() if table is top and ENTRY in f.attributes]
-    needed: list[Operation] = entries or [
-        f for (table, _), f in defined.items() if table is top and not _is_private(f)
-    ]
+    public = [f for (table, _), f in defined.items() if table is top and not _is_private(f)]
+    needed: list[Operation] = [*(entries or public)]
     needed += [op for op in top.ops if not isinstance(op, func.FuncOp | gpu.ModuleOp)]
     reached: set[Operation] = set(needed)
     while needed:

@@ -1,0 +1,174 @@
+"""Array elements and attributes: indices with Python's negative ones, loads, stores, shapes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from mlirad.frontend import casts
+from mlirad.frontend.body import INDEX, Body
+from mlirad.frontend.builder import Value
+from mlirad.frontend.ir_types import INTEGERS
+from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell, type_of
+from mlirad.frontend.types import BOOL, INT64
+
+SIGNED_LESS, NOT_EQUAL = 2, 1
+
+
+class Arrays(Body):
+    """What can be done with arrays, and with tuples by index."""
+
+    def size(self, array: ArrayRef, axis: int) -> SSAValue:
+        """The number of elements along one axis, as an `index`."""
+        return self.op(memref.DimOp.create(
+            operands=[array.ssa, self.index_constant(axis)], result_types=[INDEX]
+        ))  # fmt: skip
+
+    def shape(self, array: ArrayRef) -> TupleValue:
+        sizes = (self.count_value(self.size(array, axis)) for axis in range(array.type.ndim))
+        return TupleValue(tuple(sizes))
+
+    def length(self, operand: Operand, node: ast.AST) -> Value:
+        """`len(operand)`."""
+        if isinstance(operand, TupleValue):
+            return self.constant(len(operand.elements))
+        if isinstance(operand, ArrayRef) and operand.type.ndim:
+            return self.count_value(self.size(operand, 0))
+        raise self.typing_error(node, f"{spell(operand)} has no len()")
+
+    def array_attribute(self, array: ArrayRef, name: str, node: ast.AST) -> Operand:
+        match name:
+            case "shape":
+                return self.shape(array)
+            case "ndim":
+                return self.constant(array.type.ndim)
+            case "size":
+                total = self.index_constant(1)
+                for axis in range(array.type.ndim):
+                    size = self.size(array, axis)
+                    total = size if axis == 0 else self.op(arith.MuliOp(total, size))
+                return self.count_value(total)
+            case "dtype":
+                import numpy as np
+
+                return Static(np.dtype(str(array.type.element)))
+            case _:
+                way_out = "arrays have shape, ndim, size and dtype here; index single elements"
+                what = f"'.{name}' of an array is not compiled"
+                raise self.unsupported(node, what, way_out)
+
+    # Elements
+
+    def element(self, node: ast.Subscript) -> tuple[ArrayRef, list[SSAValue]]:
+        """The array of `a[i, j]` and its indices, evaluated from left to right."""
+        return self.element_of(self.expression(node.value), node)
+
+    def element_of(
+        self, array: Operand, node: ast.Subscript
+    ) -> tuple[ArrayRef, list[SSAValue]]:
+        if not isinstance(array, ArrayRef):
+            if isinstance(array, Static) and hasattr(array.object, "__array_interface__"):
+                what = f"'{ast.unparse(node.value)}' is an array from outside the function"
+                raise self.unsupported(node, what, "pass it as an argument")
+            what = f"'{ast.unparse(node.value)}' is {spell(array)} and cannot be indexed so"
+            if isinstance(array, TupleValue):
+                what = "the elements of a tuple cannot be assigned"
+            raise self.typing_error(node, what, "only arrays can be")
+        return array, self.indices(array, self.index_values(node.slice), node)
+
+    def index_values(self, node: ast.expr) -> list[tuple[Value, ast.AST]]:
+        """The indices of a subscript or of `atomic.add`: a number or a tuple of numbers."""
+        if isinstance(node, ast.Tuple):
+            return [(self.index_value(item), item) for item in node.elts]
+        operand = self.expression(node)
+        if isinstance(operand, TupleValue):
+            return [(self.as_value(e, node), node) for e in operand.elements]
+        return [(self.as_value(operand, node), node)]
+
+    def index_value(self, node: ast.expr) -> Value:
+        return self.as_value(self.expression(node), node)
+
+    def indices(
+        self, array: ArrayRef, values: Sequence[tuple[Value, ast.AST]], node: ast.AST
+    ) -> list[SSAValue]:
+        wanted, got = array.type.ndim, len(values)
+        if got > wanted:
+            what = f"{got} indices for an array of {wanted} dimension(s), {array.type}"
+            raise self.typing_error(node, what, "remove the extra ones")
+        if got < wanted:
+            what = f"{got} index for an array of {wanted} dimensions is a view, not compiled yet"
+            raise self.unsupported(node, what, "give one index per dimension")
+        self.locate(node)
+        return [self.wrapped(array, axis, *v) for axis, v in enumerate(values)]
+
+    def wrapped(self, array: ArrayRef, axis: int, value: Value, node: ast.AST) -> SSAValue:
+        """An index as Python means it: negative ones count from the end."""
+        index = self.index(value, node)
+        if self.is_nonnegative(value):
+            return index
+        from_end = self.op(arith.AddiOp(index, self.size(array, axis)))
+        if value.constant is not None:
+            return from_end
+        negative = self.op(arith.CmpiOp(index, self.index_constant(0), SIGNED_LESS))
+        return self.op(arith.SelectOp(negative, from_end, index))
+
+    def load(self, array: ArrayRef, indices: Sequence[SSAValue]) -> Value:
+        element = array.type.element
+        loaded = self.op(memref.LoadOp.get(array.ssa, indices))
+        if element.kind == "b":
+            zero = self.op(arith.ConstantOp(IntegerAttr(0, INTEGERS[8])))
+            loaded = self.op(arith.CmpiOp(loaded, zero, NOT_EQUAL))
+        return Value(loaded, element)
+
+    def stored(self, array: ArrayRef, operand: Operand, node: ast.AST) -> SSAValue:
+        """`operand` converted to the element type, as it lies in memory."""
+        element = array.type.element
+        if not isinstance(operand, Value):
+            what = f"an element of {array.type} cannot hold {spell(operand)}"
+            raise self.typing_error(node, what, "store one number per element")
+        converted = casts.convert(operand, element, self.builder).ssa
+        if element == BOOL:
+            converted = self.op(arith.ExtUIOp(converted, INTEGERS[8]))
+        return converted
+
+    def store(
+        self, array: ArrayRef, indices: Sequence[SSAValue], operand: Operand, node: ast.AST
+    ) -> None:
+        self.must_be_writable(array, node)
+        stored = self.stored(array, operand, node)
+        self.builder.insert(memref.StoreOp.get(stored, array.ssa, indices))
+
+    def must_be_writable(self, array: ArrayRef, node: ast.AST) -> None:
+        if not array.type.writable:
+            what = f"a read-only array ({array.type}) is written"
+            raise self.typing_error(node, what, "pass an array that may be written")
+
+    # Tuples
+
+    def tuple_element(self, base: TupleValue, node: ast.Subscript) -> Operand:
+        """`t[k]`; an index known only at run time needs elements of one type."""
+        position = self.value(node.slice)
+        count = len(base.elements)
+        self.locate(node)
+        if isinstance(position.constant, int):
+            if not -count <= position.constant < count:
+                what = f"index {position.constant} is outside a tuple of {count} elements"
+                raise self.typing_error(node, what)
+            return base.elements[position.constant]
+        types = {type_of(e) for e in base.elements}
+        values = [e for e in base.elements if isinstance(e, Value)]
+        if len(types) != 1 or len(values) != count:
+            what = f"the index into {spell(base)} is not known while compiling"
+            way_out = "use a literal index; only a tuple of numbers of one type takes others"
+            raise self.unsupported(node, what, way_out)
+        wide = casts.convert(position, INT64, self.builder).ssa
+        chosen = values[0].ssa
+        for number, value in enumerate(values[1:], 1):
+            for candidate in (number, number - count):
+                same = self.op(arith.CmpiOp(wide, self.constant(candidate).ssa, 0))
+                chosen = self.op(arith.SelectOp(same, value.ssa, chosen))
+        return Value(chosen, values[0].type)

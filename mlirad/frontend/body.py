@@ -1,0 +1,249 @@
+"""
+The state of one function while it is lowered, and what every part of the lowering uses.
+
+The body is lowered in one walk that assigns each variable the type seen so far. If a later
+assignment turns out to need a wider type, the walk is repeated with it; types only ever widen,
+so this ends, and most functions need one walk.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any, Protocol
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirad.errors import TypingError, UnsupportedError, describe
+from mlirad.frontend import casts, operators
+from mlirad.frontend.builder import SourceBuilder, Value
+from mlirad.frontend.ir_types import zero_attribute
+from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell, type_of
+from mlirad.frontend.refusals import refusal
+from mlirad.frontend.source import Place, Source
+from mlirad.frontend.types import INT64, Array, NoneType, Scalar, Tuple, Type
+
+INDEX = IndexType()
+
+
+class Callee(Protocol):
+    """A function that is lowered already."""
+
+    symbol: str
+    result: Type
+    result_types: Sequence[Attribute]
+
+
+class Program(Protocol):
+    """The module under construction: lowers each function once per argument types."""
+
+    def function(
+        self, function: FunctionType, arguments: Sequence[Operand], device: bool, where: Place
+    ) -> Callee: ...
+    def kernel(self, function: FunctionType, arguments: Sequence[Operand]) -> str: ...
+
+
+class Unresolved(Exception):
+    """A variable was read whose type this walk does not know yet."""
+
+    def __init__(self, name: str, node: ast.AST):
+        super().__init__(name)
+        self.name, self.node = name, node
+
+
+class Body:
+    """One function (or kernel) being lowered for given argument types."""
+
+    def __init__(
+        self,
+        program: Program,
+        source: Source,
+        arguments: dict[str, Type | None],
+        *,
+        device: bool,
+    ):
+        self.program, self.source, self.arguments, self.device = program, source, arguments, device
+        self.types: dict[str, Type] = {k: t for k, t in arguments.items() if t is not None}
+        self.env: dict[str, Operand] = {}
+        self.locals: frozenset[str] = frozenset()
+        self.unknown: dict[str, ast.AST] = {}
+        self.widened = False
+        self.incomplete: Unresolved | None = None
+        self.nonnegative: set[SSAValue] = set()
+        self.as_index: dict[SSAValue, SSAValue] = {}
+        self.builder = SourceBuilder(InsertPoint.at_end(Block()))
+        self.filename = StringAttr(source.filename)
+
+    # Places and errors
+
+    def locate(self, node: ast.AST) -> None:
+        """Ops inserted from now on come from `node`."""
+        where = self.source.where(node)
+        self.builder.location = FileLineColLoc(
+            self.filename, IntAttr(where.line), IntAttr(where.column)
+        )
+
+    def typing_error(self, node: ast.AST, what: str, way_out: str = "") -> TypingError:
+        """A `TypingError` at `node` that names the arguments it involves and their types."""
+        used = dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        causes = [
+            f"argument '{name}' is {self.arguments[name]}"
+            for name in used
+            if self.arguments.get(name) is not None
+        ]
+        hints = [*(["; ".join(causes)] if causes else []), *([way_out] if way_out else [])]
+        return TypingError(describe(self.source.where(node), what, "\n  ".join(hints)))
+
+    def unsupported(self, node: ast.AST, what: str, way_out: str = "") -> UnsupportedError:
+        return UnsupportedError(describe(self.source.where(node), what, way_out))
+
+    def refused(self, node: ast.AST) -> UnsupportedError:
+        return refusal(self.source, node)
+
+    # Building
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Ops go to the end of `block` meanwhile; variables are restored afterwards."""
+        builder = self.builder.builder
+        point, env = builder.insertion_point, self.env
+        builder.insertion_point = InsertPoint.at_end(block)
+        self.env = dict(env)
+        try:
+            yield
+        finally:
+            builder.insertion_point, self.env = point, env
+
+    def op(self, op: Operation) -> SSAValue:
+        """Inserts `op` and returns its only result."""
+        return self.builder.insert(op).results[0]
+
+    def index_constant(self, value: int) -> SSAValue:
+        return self.op(arith.ConstantOp(IntegerAttr(value, INDEX)))
+
+    def zero(self, type_: Type) -> Operand:
+        """What a variable holds on a path that never assigns it."""
+        match type_:
+            case Tuple(elements):
+                return TupleValue(tuple(self.zero(e) for e in elements))
+            case Scalar():
+                return Value(self.op(arith.ConstantOp(zero_attribute(type_))), type_)
+            case _:
+                return Static(None)
+
+    def count_value(self, index: SSAValue, type_: Scalar = INT64, nonnegative: bool = True) -> Value:
+        """A Python int from an `index`, remembered so that indexing needs no cast back."""
+        from mlirad.frontend.ir_types import scalar_type
+
+        ssa = self.op(arith.IndexCastOp(index, scalar_type(type_)))
+        self.as_index[ssa] = index
+        if nonnegative:
+            self.nonnegative.add(ssa)
+        return Value(ssa, type_)
+
+    def is_nonnegative(self, value: Value) -> bool:
+        if value.constant is not None:
+            return value.constant >= 0
+        return value.type.kind in "ub" or value.ssa in self.nonnegative
+
+    def index(self, value: Value, node: ast.AST) -> SSAValue:
+        """An int as an `index`, as it is (negative stays negative)."""
+        if value.type.kind not in "iu":
+            raise self.typing_error(
+                node,
+                f"an int is needed here, but this is {value.type}",
+                "convert it with int(...)",
+            )
+        if (known := self.as_index.get(value.ssa)) is not None:
+            return known
+        if isinstance(value.constant, int):
+            return self.index_constant(value.constant)
+        cast = arith.IndexCastOp if value.type.kind == "i" else arith.IndexCastUIOp
+        return self.op(cast(value.ssa, INDEX))
+
+    # Types of variables
+
+    def coerce(self, operand: Operand, type_: Type, node: ast.AST) -> Operand:
+        """`operand` as a value of `type_`, to which it is known to convert."""
+        if isinstance(operand, Value) and isinstance(type_, Scalar):
+            if operand.type == type_:
+                return operand
+            converted = casts.convert(operand, type_, self.builder)
+            if type_.kind == "i" and self.is_nonnegative(operand) and operand.type.kind != "f":
+                if operand.type.bits < type_.bits or operand.type.kind == "i":
+                    self.nonnegative.add(converted.ssa)
+            return converted
+        if isinstance(operand, TupleValue) and isinstance(type_, Tuple):
+            pairs = zip(operand.elements, type_.elements, strict=True)
+            return TupleValue(tuple(self.coerce(o, t, node) for o, t in pairs))
+        return operand
+
+    def bind(self, name: str, operand: Operand, node: ast.AST) -> None:
+        """Assigns to a variable, widening its type if it must be."""
+        type_ = type_of(operand)
+        if type_ is not None and not isinstance(type_, NoneType):
+            known = self.types.get(name)
+            if known is not None and known != type_:
+                type_ = self.unified(name, known, type_, node)
+                self.widened |= type_ != known
+            self.types[name] = type_
+            operand = self.coerce(operand, type_, node)
+        elif name in self.types:
+            raise self.typing_error(
+                node, f"'{name}' is {self.types[name]} elsewhere, but {spell(operand)} here"
+            )
+        self.env[name] = operand
+        self.hint(name, operand)
+
+    def unified(self, name: str, known: Type, new: Type, node: ast.AST) -> Type:
+        unified = casts.unify(known, new)
+        if unified is None:
+            what = f"the type of '{name}' changes from {known} to {new}"
+            if name.startswith("$"):
+                what = f"one 'return' gives {known}, another {new}"
+            raise self.typing_error(node, what, "use one name per type")
+        return unified
+
+    def hint(self, name: str, operand: Operand) -> None:
+        """Names the SSA values of a variable after it, unless they have a name."""
+        if name.startswith("$"):
+            return
+        if isinstance(operand, TupleValue):
+            for position, element in enumerate(operand.elements):
+                self.hint(f"{name}_{position}", element)
+        elif isinstance(operand, (Value, ArrayRef)) and operand.ssa.name_hint is None:
+            if name.strip("_"):
+                operand.ssa.name_hint = name
+
+    # To be filled in by the layers above
+
+    def expression(self, node: ast.expr) -> Operand:
+        raise NotImplementedError
+
+    def value(self, node: ast.expr) -> Value:
+        """The number that `node` is."""
+        return self.as_value(self.expression(node), node)
+
+    def as_value(self, operand: Operand, node: ast.AST) -> Value:
+        if isinstance(operand, Value):
+            return operand
+        what = f"a number is needed here, but this is {spell(operand)}"
+        if isinstance(operand, ArrayRef):
+            raise self.typing_error(node, what, "index it to get one element")
+        raise self.typing_error(node, what)
+
+    def truth(self, node: ast.expr) -> SSAValue:
+        """The truth of `node` as an `i1`."""
+        value = self.value(node)
+        self.locate(node)
+        return operators.truth(value, self.builder)
+
+    def constant(self, number: Any) -> Value:
+        return operators.constant(number, self.builder)
+
+

@@ -1,0 +1,117 @@
+"""One function: walks its body until the types of its variables no longer change."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from xdsl.dialects import func, gpu
+from xdsl.ir import Block
+from xdsl.rewriter import InsertPoint
+
+from mlirad.frontend.body import Program
+from mlirad.frontend.ir_types import flatten_types
+from mlirad.frontend.liveness import Liveness, names, ordered_assignments
+from mlirad.frontend.operands import Operand, Static, array_leaves, flatten, rebuild, spell, type_of
+from mlirad.frontend.source import Source
+from mlirad.frontend.statements import Statements
+from mlirad.frontend.structure import DONE, RESULT, leaves, structure
+from mlirad.frontend.types import NoneType, Type
+
+
+def returned_values(tree: ast.FunctionDef) -> tuple[list[ast.Return], list[ast.Return]]:
+    """The `return` statements with a value and those without."""
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Return)]
+
+    def has_value(node: ast.Return) -> bool:
+        literal_none = isinstance(node.value, ast.Constant) and node.value.value is None
+        return node.value is not None and not literal_none
+
+    return [n for n in found if has_value(n)], [n for n in found if not has_value(n)]
+
+
+class FunctionBody(Statements):
+    """
+    A function for given parameters: types, or Python objects known while compiling.
+
+    `groups` has one number per number and array in the parameters: their alias partition.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        source: Source,
+        parameters: Sequence[Type | Static],
+        *,
+        device: bool,
+        groups: Sequence[int] | None = None,
+    ):
+        code = source.function.__code__
+        count = code.co_argcount + code.co_kwonlyargcount
+        self.parameters = dict(zip(code.co_varnames[:count], parameters, strict=True))
+        types = {n: None if isinstance(p, Static) else p for n, p in self.parameters.items()}
+        super().__init__(program, source, types, device=device)
+        self.groups = groups
+        self.statements = structure(source.tree)
+        assigned = frozenset(ordered_assignments(self.statements))
+        flags = frozenset(n for s in self.statements for n in names(s, ast.Load) if n[0] == "$")
+        self.locals = assigned | frozenset(self.parameters) | flags | {DONE}
+        self.liveness = Liveness(self.statements, frozenset({RESULT}))
+
+    def run(self, kernel: bool = False) -> tuple[Block, Type]:
+        """The finished block, with its terminator, and the type of the result."""
+        valued = self.check_returns(kernel)
+        while True:
+            known = dict(self.types)
+            block = self.walk()
+            if not self.widened and self.incomplete is None:
+                break
+            if known == self.types and self.incomplete is not None:
+                what = f"the type of '{self.incomplete.name}' cannot be found"
+                way_out = f"assign '{self.incomplete.name}' before it is used"
+                raise self.typing_error(self.incomplete.node, what, way_out)
+        result: Operand = Static(None)
+        self.locate(self.source.tree)
+        if valued:
+            result = self.env.get(RESULT) or self.zero(self.types[RESULT])
+        type_ = type_of(result)
+        if type_ is None or array_leaves(result):
+            what = f"a function cannot return {spell(result)}"
+            way_out = "return numbers; change arrays in place"
+            raise self.unsupported(valued[0], what, way_out)
+        terminator = gpu.ReturnOp([]) if kernel else func.ReturnOp(*flatten(result))
+        self.builder.insert(terminator)
+        return block, type_
+
+    def check_returns(self, kernel: bool) -> list[ast.Return]:
+        valued, empty = returned_values(self.source.tree)
+        if kernel and valued:
+            what = f"kernel '{self.source.name}' returns a value"
+            raise self.typing_error(valued[0], what, "store it in an array argument")
+        if valued and empty:
+            what = f"'{self.source.name}' returns a value elsewhere, but none here"
+            raise self.typing_error(empty[0], what, "return a value everywhere")
+        if valued and not leaves(self.source.tree.body):
+            what = f"'{self.source.name}' can end without the value it returns elsewhere"
+            raise self.typing_error(self.source.tree.body[-1], what, "end with a 'return'")
+        return valued
+
+    def walk(self) -> Block:
+        """Lowers the body once, with the types of variables known so far."""
+        self.widened, self.incomplete, self.unknown = False, None, {}
+        self.nonnegative, self.as_index = set(), {}
+        types = [p for p in self.parameters.values() if not isinstance(p, Static)]
+        block = Block(arg_types=flatten_types(types))
+        self.builder.builder.insertion_point = InsertPoint.at_end(block)
+        values, groups = iter(block.args), iter(self.groups) if self.groups is not None else None
+        self.env = {}
+        for name, parameter in self.parameters.items():
+            if isinstance(parameter, Static):
+                self.env[name] = self.materialise(parameter, self.source.tree)
+            else:
+                operand = rebuild(parameter, values, groups)
+                self.hint(name, operand)
+                widened = self.types[name]
+                self.env[name] = self.coerce(operand, widened, self.source.tree)
+        self.block(self.statements)
+        return block

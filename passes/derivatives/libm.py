@@ -14,6 +14,7 @@ from mlirad.passes.derivatives.formula import Operand, Result, apply, where
 from mlirad.passes.derivatives.rule import Rule, rule
 
 X, Y, OUT = Operand(0), Operand(1), Result()
+LENGTH = where(OUT.equals(0), 1, OUT)  # of a hypotenuse, without 0 / 0 at the origin
 
 
 def in_both_precisions(rules: Mapping[str, Rule]) -> Mapping[str, Rule]:
@@ -29,7 +30,7 @@ LIBM_RULES: Mapping[str, Rule] = in_both_precisions(
         "exp10": rule(ln(10) * OUT),
         "fdim": rule(where(X > Y, 1, 0), where(X > Y, -1, 0)),
         "fmod": rule(1, -apply(f.ROUND, (X - OUT) / Y)),
-        "hypot": rule(where(OUT.equals(0), 0, X / OUT), where(OUT.equals(0), 0, Y / OUT)),
+        "hypot": rule(X / LENGTH, Y / LENGTH),
         "ldexp": rule(apply(f.EXP2, apply(f.TO_FLOAT, Y)), None),
         "lgamma": rule(apply(DIGAMMA, X)),
         "remainder": rule(1, -apply(f.ROUND, (X - OUT) / Y)),

@@ -2,7 +2,8 @@
 Derivative rules of `math`.
 
 Where either would do, a partial reads the result rather than the operand: the result is more
-often at hand in the reverse sweep.
+often at hand in the reverse sweep. Where a partial needs care at a point, the argument is replaced
+there, not the value: then nothing infinite is left in it for a second derivative to trip over.
 """
 
 from math import log as ln
@@ -24,28 +25,28 @@ BIG = 1e10
 
 
 def atan2_rule() -> ScalarRule:
-    """x / (x**2 + y**2) and -y / (x**2 + y**2), from ratios below 1 so that nothing overflows."""
+    """x / (x**2 + y**2) and -y / (x**2 + y**2), by a ratio below 1 so that nothing overflows."""
     y, x = X, Y
-    flat, steep = y / x, x / y
     is_flat = apply(f.ABS, x) >= apply(f.ABS, y)
-    long, short = x * (1 + flat * flat), y * (1 + steep * steep)
-    return rule(
-        where(is_flat, 1 / long, steep / short),
-        -where(is_flat, flat / long, 1 / short),
-    )
+    larger, smaller = where(is_flat, x, y), where(is_flat, y, x)
+    ratio = smaller / larger
+    of_larger = 1 / (larger * (1 + ratio * ratio))
+    of_smaller = ratio * of_larger
+    return rule(where(is_flat, of_larger, of_smaller), -where(is_flat, of_smaller, of_larger))
 
 
 def powf_rule() -> ScalarRule:
     """0 in x where y is 0, also at x = 0; in y, 0 at x = 0 < y and NaN for negative x."""
-    in_x = where(Y.equals(0), 0, Y * apply(f.POW, X, Y - 1))
-    in_y = where(X.equals(0), 0 * OUT, apply(f.LOG, X) * OUT)
+    in_x = Y * apply(f.POW, where(Y.equals(0), 1, X), Y - 1)
+    in_y = apply(f.LOG, where(X.equals(0), 1, X)) * OUT
     return rule(in_x, in_y)
 
 
 def fpowi_rule() -> ScalarRule:
+    """Also 0 where the exponent is 0. The exponent less one wraps at the least integer."""
     exponent = apply(f.TO_FLOAT, Y)
-    power = apply(f.INTEGER_POWER, X, apply(f.PREDECESSOR, Y))
-    return rule(where(exponent.equals(0), 0, exponent * power), None)
+    base = where(exponent.equals(0), 1, X)
+    return rule(exponent * apply(f.INTEGER_POWER, base, apply(f.PREDECESSOR, Y)), None)
 
 
 def sign(x: Formula) -> Formula:

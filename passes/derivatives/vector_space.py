@@ -1,14 +1,14 @@
 """
 What a shadow's type must be able to do: zero, addition, negation, scaling, choice.
 
-Shadows of `f16`, `f32` and `f64` have the type of their primal. Whoever adds a kind of shadow
+Shadows of `f32` and `f64` have the type of their primal. Whoever adds a kind of shadow
 (complex numbers, several tangents at once) extends this file; rules only call it.
 """
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, FloatAttr, LocationAttr
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, LocationAttr
 from xdsl.ir import Attribute, SSAValue
 
 EXACT = FastMathFlagsAttr("none")
@@ -16,7 +16,7 @@ EXACT = FastMathFlagsAttr("none")
 
 def is_differentiable(type: Attribute) -> bool:
     """Whether a scalar of this type can carry a derivative."""
-    return isinstance(type, (Float16Type, Float32Type, Float64Type))
+    return isinstance(type, (Float32Type, Float64Type))
 
 
 def shadow_type(type: Attribute) -> Attribute:
@@ -27,7 +27,7 @@ def shadow_type(type: Attribute) -> Attribute:
 
 def constant(value: float, type: Attribute, builder: Builder, location: LocationAttr) -> SSAValue:
     """A number of a differentiable scalar type."""
-    assert isinstance(type, (Float16Type, Float32Type, Float64Type))
+    assert isinstance(type, (Float32Type, Float64Type))
     properties = {"value": FloatAttr(value, type)}
     op = arith.ConstantOp.create(result_types=[type], properties=properties, location=location)
     return builder.insert(op).result

@@ -201,6 +201,25 @@ def test_the_side_not_chosen_does_not_leak():
     assert bench.values([2.0, 1.0], 2.0, [0.5, math.inf], 1.0)[tangent] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("name", "point", "result"),
+    [
+        ("math.atan2", (0.0, 1.0), 0.0),
+        ("math.atan2", (1.0, 0.0), math.pi / 2),
+        ("math.powf", (0.0, 0.0), 1.0),
+        ("math.powf", (0.0, 2.0), 0.0),
+        ("math.fpowi", (0.0, 0), 1.0),
+        ("hypot", (0.0, 0.0), 0.0),
+    ],
+)
+def test_guarded_partials_hold_nothing_infinite(name: str, point: tuple[float, ...], result: float):
+    """Else the reverse of the partial would multiply it by 0 and find NaN."""
+    bench = Bench(name)
+    bench.pushforward()
+    known = bench.values(point, result, [1.0] * len(point), 1.0)
+    assert all(math.isfinite(value) for value in known.values())
+
+
 def test_a_function_of_the_user_is_not_libm():
     bench = Bench("hypot")
     next(iter(bench.module.ops)).attributes.pop("mlirad.pure")

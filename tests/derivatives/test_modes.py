@@ -234,3 +234,12 @@ def test_tables_of_the_user_win():
 def test_a_bitcast_has_no_rule():
     block = Block(arg_types=[f64])
     assert find_rule(arith.BitcastOp(block.args[0], f64)) is None
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_derivatives_can_be_differentiated_again(name: str):
+    bench = Bench(name)
+    bench.pushforward(strong_zero=True)
+    bench.pullback(strong_zero=True)
+    floats = [op for op in bench.derived if op.results[0].type in (f32, f64)]
+    assert [op.name for op in floats if find_rule(op) is None] == []

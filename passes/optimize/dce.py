@@ -47,6 +47,8 @@ def remove_dead_code(module: ModuleOp) -> None:
     carriers = [op for op in ops if isinstance(op, scf.ForOp | scf.IfOp) and op in live.ops]
     shrunk = [(op, kept) for op in carriers if (kept := live.results(op)) is not None]
     for op, kept in shrunk:
+        if isinstance(op, scf.ForOp):
+            op.operands = [*op.operands[:3], *(op.operands[3 + i] for i in kept)]
         for region in op.regions:
             if (terminator := last_op(region.blocks.first)) is not None:
                 terminator.operands = [terminator.operands[i] for i in kept]
@@ -154,15 +156,13 @@ class Liveness:
 
 
 def shrink(op: scf.ForOp | scf.IfOp, kept: Sequence[int]) -> None:
-    """Replaces `op` by one with only some results; its yields have been shortened before."""
-    operands = list(op.operands)
+    """Replaces `op` by one with only the results `kept`, as its operands and yields have it."""
     if isinstance(op, scf.ForOp):
-        operands = operands[:3] + [operands[3 + i] for i in kept]
         for i in reversed(range(len(op.results))):
             if i not in kept:
                 op.body.block.erase_arg(op.body.block.args[1 + i])
     smaller = type(op).create(
-        operands=operands,
+        operands=tuple(op.operands),
         result_types=[op.results[i].type for i in kept],
         attributes=op.attributes,
         properties=op.properties,

@@ -97,7 +97,8 @@ class Inliner:
         last = self.uses[name] == 0 and ENTRY not in callee.attributes
         if last and callee.properties.get("sym_visibility") is not None:
             results = move_body(callee.body.block, call)
-            callee.detach()  # it has no body any more
+            callee.detach()
+            callee.erase()  # what is left of it: the return
             del self.callees[name]
         else:
             results = clone_body(callee.body.block, call)

@@ -1,0 +1,134 @@
+"""Random functions over two arrays: arithmetic, memory, branches, nested loops, calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+SIZE = 5
+HEADER = """
+func.func private @helper(%a : f64, %b : f64, %m : memref<?xf64>, %i : index) -> f64 {
+  %v = memref.load %m[%i] : memref<?xf64>
+  %p = arith.mulf %a, %v : f64
+  memref.store %b, %m[%i] : memref<?xf64>
+  func.return %p : f64
+}
+"""
+CONSTANTS = "".join(f"%c{k} = arith.constant {k} : index\n" for k in range(SIZE))
+
+
+@dataclass
+class Writer:
+    """Text of a function under construction, with the values in scope by type."""
+
+    draw: DrawFn
+    lines: list[str] = field(default_factory=list)
+    floats: list[str] = field(default_factory=lambda: ["%s", "%t"])
+    indices: list[str] = field(default_factory=lambda: [f"%c{k}" for k in range(SIZE)])
+    bools: list[str] = field(default_factory=lambda: ["%flag"])
+    count: int = 0
+
+    def pick(self, values: list[str]) -> str:
+        return self.draw(st.sampled_from(values[-8:]))
+
+    def new(self, text: str, values: list[str]) -> None:
+        self.count += 1
+        name = f"%v{self.count}"
+        self.lines.append(f"{name} = {text}")
+        values.append(name)
+
+    def cell(self) -> str:
+        return f"{self.draw(st.sampled_from(['%x', '%y']))}[{self.pick(self.indices)}]"
+
+    def statement(self, depth: int) -> None:
+        kinds = ["float", "index", "compare", "load", "store", "store", "call", "select", "dim"]
+        kind = self.draw(st.sampled_from(kinds + (["if", "for", "for"] if depth else [])))
+        f, i = self.pick(self.floats), self.pick(self.indices)
+        g, j = self.pick(self.floats), self.pick(self.indices)
+        match kind:
+            case "float":
+                op = self.draw(st.sampled_from(["addf", "mulf", "subf"]))
+                self.new(f"arith.{op} {f}, {g} : f64", self.floats)
+            case "index":
+                op = self.draw(st.sampled_from(["addi", "muli", "subi", "andi", "maxsi"]))
+                self.new(f"arith.{op} {i}, {j} : index", self.indices)
+                self.new(f"arith.remui {self.indices.pop()}, %size : index", self.indices)
+            case "compare":
+                op = self.draw(st.sampled_from(["slt", "eq", "ne", "uge"]))
+                self.new(f"arith.cmpi {op}, {i}, {j} : index", self.bools)
+            case "load":
+                self.new(f"memref.load {self.cell()} : memref<?xf64>", self.floats)
+            case "store":
+                self.lines.append(f"memref.store {f}, {self.cell()} : memref<?xf64>")
+            case "call":
+                self.new(
+                    f"func.call @helper({f}, {g}, %y, {i}) : "
+                    "(f64, f64, memref<?xf64>, index) -> f64",
+                    self.floats,
+                )
+            case "select":
+                self.new(f"arith.select {self.pick(self.bools)}, {f}, {g} : f64", self.floats)
+            case "dim":
+                self.new("memref.dim %x, %c0 : memref<?xf64>", self.indices)
+                self.new(f"arith.subi {self.indices.pop()}, %c1 : index", self.indices)
+            case "if":
+                self.branch(depth)
+            case _:
+                self.loop(depth)
+
+    def body(self, depth: int, *arguments: str) -> tuple[str, str]:
+        """A nested block; returns two float values at its end."""
+        saved = (len(self.floats), len(self.indices), len(self.bools))
+        self.floats += arguments
+        for _ in range(self.draw(st.integers(1, 4))):
+            self.statement(depth - 1)
+        values = (self.pick(self.floats), self.pick(self.floats))
+        for scope, length in zip((self.floats, self.indices, self.bools), saved, strict=True):
+            del scope[length:]
+        return values
+
+    def branch(self, depth: int) -> None:
+        self.count += 1
+        name = f"%r{self.count}"
+        self.lines.append(f"{name}:2 = scf.if {self.pick(self.bools)} -> (f64, f64) {{")
+        a, b = self.body(depth)
+        self.lines += [f"scf.yield {a}, {b} : f64, f64", "} else {"]
+        a, b = self.body(depth)
+        self.lines += [f"scf.yield {a}, {b} : f64, f64", "}"]
+        self.floats += [f"{name}#0", f"{name}#1"]
+
+    def loop(self, depth: int) -> None:
+        self.count += 1
+        k = self.count
+        first, second = self.pick(self.floats), self.pick(self.floats)
+        bounds = f"{self.pick(self.indices)} to {self.pick(self.indices)} step %c1"
+        self.lines.append(
+            f"%r{k}:2 = scf.for %i{k} = {bounds} "
+            f"iter_args(%a{k} = {first}, %b{k} = {second}) -> (f64, f64) {{"
+        )
+        self.indices.append(f"%i{k}")
+        a, b = self.body(depth, f"%a{k}", f"%b{k}")
+        self.indices.remove(f"%i{k}")
+        self.lines += [f"scf.yield {a}, {b} : f64, f64", "}"]
+        self.floats += [f"%r{k}#0", f"%r{k}#1"]
+
+
+@st.composite
+def programs(draw: DrawFn, overlap: bool = False) -> str:
+    """Text of a module with a function `@f(x, y, s, t, flag)`; `overlap`: x may be y."""
+    writer = Writer(draw)
+    for _ in range(draw(st.integers(1, 12))):
+        writer.statement(2)
+    classes = "0, 0" if overlap else "0, 1"
+    result = writer.pick(writer.floats)
+    return (
+        HEADER
+        + "func.func @f(%x : memref<?xf64>, %y : memref<?xf64>, %s : f64, %t : f64, %flag : i1) "
+        + f"-> f64 attributes {{mlirad.alias = array<i64: {classes}, -1, -1, -1>}} {{\n"
+        + CONSTANTS
+        + f"%size = arith.constant {SIZE} : index\n"
+        + "\n".join(writer.lines)
+        + f"\nfunc.return {result} : f64\n}}"
+    )

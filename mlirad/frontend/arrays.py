@@ -67,9 +67,7 @@ class Arrays(Body):
         """The array of `a[i, j]` and its indices, evaluated from left to right."""
         return self.element_of(self.expression(node.value), node)
 
-    def element_of(
-        self, array: Operand, node: ast.Subscript
-    ) -> tuple[ArrayRef, list[SSAValue]]:
+    def element_of(self, array: Operand, node: ast.Subscript) -> tuple[ArrayRef, list[SSAValue]]:
         if not isinstance(array, ArrayRef):
             if isinstance(array, Static) and hasattr(array.object, "__array_interface__"):
                 what = f"'{ast.unparse(node.value)}' is an array from outside the function"

@@ -9,30 +9,32 @@ so this ends, and most functions need one walk.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Protocol
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.errors import TypingError, UnsupportedError, describe
 from mlirad.frontend import casts, operators
 from mlirad.frontend.builder import SourceBuilder, Value
-from mlirad.frontend.ir_types import zero_attribute
+from mlirad.frontend.ir_types import scalar_type, zero_attribute
 from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell, type_of
 from mlirad.frontend.refusals import refusal
 from mlirad.frontend.source import Place, Source
-from mlirad.frontend.types import INT64, Array, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import INT64, NoneType, Scalar, Tuple, Type
 
 INDEX = IndexType()
 
 
-class Callee(Protocol):
-    """A function that is lowered already."""
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function that is in the module."""
 
     symbol: str
     result: Type
@@ -108,7 +110,7 @@ class Body:
     # Building
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Ops go to the end of `block` meanwhile; variables are restored afterwards."""
         builder = self.builder.builder
         point, env = builder.insertion_point, self.env
@@ -136,10 +138,10 @@ class Body:
             case _:
                 return Static(None)
 
-    def count_value(self, index: SSAValue, type_: Scalar = INT64, nonnegative: bool = True) -> Value:
+    def count_value(
+        self, index: SSAValue, type_: Scalar = INT64, nonnegative: bool = True
+    ) -> Value:
         """A Python int from an `index`, remembered so that indexing needs no cast back."""
-        from mlirad.frontend.ir_types import scalar_type
-
         ssa = self.op(arith.IndexCastOp(index, scalar_type(type_)))
         self.as_index[ssa] = index
         if nonnegative:
@@ -163,8 +165,10 @@ class Body:
             return known
         if isinstance(value.constant, int):
             return self.index_constant(value.constant)
-        cast = arith.IndexCastOp if value.type.kind == "i" else arith.IndexCastUIOp
-        return self.op(cast(value.ssa, INDEX))
+        wide = value.ssa
+        if value.type.kind == "u" and value.type.bits < 64:
+            wide = self.op(arith.ExtUIOp(wide, i64))
+        return self.op(arith.IndexCastOp(wide, INDEX))
 
     # Types of variables
 
@@ -245,5 +249,3 @@ class Body:
 
     def constant(self, number: Any) -> Value:
         return operators.constant(number, self.builder)
-
-

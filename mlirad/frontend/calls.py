@@ -133,7 +133,11 @@ class Calls(Intrinsics):
         bounds = [self.is_nonnegative(v) for v in values]
         if emitted.type.kind == "i" and (
             (called.object is max and any(bounds))
-            or (called.object in (min, int, abs) and all(bounds) and all(t.kind != "f" for t in types))
+            or (
+                called.object in (min, int, abs)
+                and all(bounds)
+                and all(t.kind != "f" for t in types)
+            )
         ):
             self.nonnegative.add(emitted.ssa)
         return emitted
@@ -171,9 +175,7 @@ class Calls(Intrinsics):
 
     # Launches
 
-    def as_launch(
-        self, node: ast.Call
-    ) -> tuple[object, list[SSAValue], list[SSAValue]] | None:
+    def as_launch(self, node: ast.Call) -> tuple[object, list[SSAValue], list[SSAValue]] | None:
         """The kernel, grid and block of `kernel[grid, block](…)` or `kernel.forall(n)(…)`."""
         match node.func:
             case ast.Subscript(value=base, slice=configuration):
@@ -235,5 +237,3 @@ class Calls(Intrinsics):
         reference = SymbolRefAttr(KERNELS, [StringAttr(symbol)])
         self.builder.insert(gpu.LaunchFuncOp(reference, grid, block, None, operands))
         return Static(None)
-
-

@@ -14,6 +14,7 @@ from mlirad.frontend import casts, operators
 from mlirad.frontend.arrays import Arrays
 from mlirad.frontend.body import Unresolved
 from mlirad.frontend.builder import Value
+from mlirad.frontend.ir_types import flatten_type
 from mlirad.frontend.operands import (
     ArrayRef,
     Operand,
@@ -306,8 +307,7 @@ class Expressions(Arrays):
             with self.inside(block):
                 converted = self.coerce(operand, type_, node or ast.Pass())
                 self.builder.insert(scf.YieldOp(*flatten(converted)))
-        types = [v.type for v in flatten(converted)]
-        op = scf.IfOp(condition, types, Region(blocks[0]), Region(blocks[1]))
+        op = scf.IfOp(condition, flatten_type(type_), Region(blocks[0]), Region(blocks[1]))
         self.builder.insert(op)
         return rebuild(type_, iter(op.results))
 

@@ -16,7 +16,7 @@ from mlirad.frontend.operands import Operand, Static, array_leaves, flatten, reb
 from mlirad.frontend.source import Source
 from mlirad.frontend.statements import Statements
 from mlirad.frontend.structure import DONE, RESULT, leaves, structure
-from mlirad.frontend.types import NoneType, Type
+from mlirad.frontend.types import Type
 
 
 def returned_values(tree: ast.FunctionDef) -> tuple[list[ast.Return], list[ast.Return]]:

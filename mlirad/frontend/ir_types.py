@@ -70,7 +70,9 @@ def leaves(type_: Type) -> list[Scalar | Array]:
             return [type_]
 
 
-def zero_attribute(scalar: Scalar) -> IntegerAttr[IntegerType] | FloatAttr[Float32Type | Float64Type]:
+def zero_attribute(
+    scalar: Scalar,
+) -> IntegerAttr[IntegerType] | FloatAttr[Float32Type | Float64Type]:
     """The number 0 of a type, as the value of an `arith.constant`."""
     if scalar.kind == "f":
         return FloatAttr(0.0, FLOATS[scalar.bits])

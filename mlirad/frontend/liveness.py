@@ -39,7 +39,10 @@ def ordered_assignments(statements: Iterable[ast.stmt]) -> list[str]:
             case ast.While():
                 inner = ordered_assignments(statement.body)
             case ast.For():
-                inner = [*sorted(names(statement.target, ast.Store)), *ordered_assignments(statement.body)]
+                inner = [
+                    *sorted(names(statement.target, ast.Store)),
+                    *ordered_assignments(statement.body),
+                ]
             case _:
                 inner = sorted(names(statement, ast.Store))
         found.update(dict.fromkeys(inner))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 
 from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import (
@@ -18,16 +19,16 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Block, Operation, Region
 
 from mlirad.errors import ArgumentTypeError, UnsupportedError, describe
-from mlirad.frontend.body import INDEX
+from mlirad.frontend.body import INDEX, Callee
 from mlirad.frontend.calls import KERNELS, bind_arguments
 from mlirad.frontend.function import FunctionBody
 from mlirad.frontend.ir_types import flatten_types, leaves
 from mlirad.frontend.operands import Operand, Static, array_leaves, type_of
 from mlirad.frontend.source import Place, read
-from mlirad.frontend.types import Array, NoneType, Type
+from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
 
 SIZES = ("gx", "gy", "gz", "bx", "by", "bz")
 """The first arguments of the host function of a kernel: blocks, then threads per block."""
@@ -43,15 +44,6 @@ class Lowered:
     result: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function that is in the module."""
-
-    symbol: str
-    result: Type
-    result_types: Sequence[Attribute]
-
-
 class ModuleBuilder:
     """The module under construction, with each function lowered once per argument types."""
 
@@ -59,7 +51,7 @@ class ModuleBuilder:
         self.host = Block()
         self.device = Block()
         self.symbols: dict[bool, set[str]] = {False: {name}, True: set()}
-        self.functions: dict[Hashable, Function] = {}
+        self.functions: dict[Hashable, Callee] = {}
         self.kernels: dict[Hashable, str] = {}
         self.active: list[tuple[object, bool]] = []
 
@@ -72,10 +64,9 @@ class ModuleBuilder:
         return candidate
 
     def function(
-        self, function: object, arguments: Sequence[Operand], device: bool, where: Place
-    ) -> Function:
+        self, function: FunctionType, arguments: Sequence[Operand], device: bool, where: Place
+    ) -> Callee:
         """A private function for arguments like these, lowered unless it is there already."""
-        assert callable(function)
         parameters = [parameter(operand) for operand in arguments]
         key = (function, device, *map(parameter_key, parameters))
         if (known := self.functions.get(key)) is not None:
@@ -93,10 +84,10 @@ class ModuleBuilder:
         op = func.FuncOp(symbol, (block.arg_types, types), Region(block), visibility="private")
         describe_arguments(op, [p for p in parameters if not isinstance(p, Static)], None, 0)
         self.add(op, body, device)
-        self.functions[key] = Function(symbol, result, types)
+        self.functions[key] = Callee(symbol, result, types)
         return self.functions[key]
 
-    def kernel(self, function: object, arguments: Sequence[Operand]) -> str:
+    def kernel(self, function: FunctionType, arguments: Sequence[Operand]) -> str:
         """A kernel for arguments like these; arrays keep what is known about their overlaps."""
         groups = [a.group for operand in arguments for a in array_leaves(operand)]
         parameters = [parameter(operand) for operand in arguments]
@@ -118,12 +109,11 @@ class ModuleBuilder:
 
     def add_kernel(
         self,
-        function: object,
+        function: FunctionType,
         parameters: Sequence[Type | Static],
         alias: Sequence[int] | None,
         name: str | None = None,
     ) -> str:
-        assert callable(function)
         source = read(function)
         body = FunctionBody(self, source, parameters, device=True, groups=alias)
         block, _ = body.run(kernel=True)
@@ -161,6 +151,14 @@ def parameter(operand: Operand) -> Type | Static:
         return type_
     assert isinstance(operand, Static), operand
     return operand
+
+
+def as_parameter(found: object) -> Type | Static:
+    """A type given by the caller, or the default of a parameter that was left out."""
+    if isinstance(found, (Scalar, Array, Tuple, Static)):
+        return found
+    assert isinstance(found, NoneType), found
+    return Static(None)
 
 
 def parameter_key(parameter: Type | Static) -> Hashable:
@@ -252,7 +250,7 @@ def lower_function(
     check_arguments(function, types, alias)
     symbol = name or source.name
     bound = bind_arguments(source.function, types, {})
-    parameters = [p for p in bound.values() if isinstance(p, (Type, Static))]
+    parameters = [as_parameter(p) for p in bound.values()]
     builder = ModuleBuilder(symbol)
     result: Type = NoneType()
     if kernel:
@@ -265,7 +263,10 @@ def lower_function(
         builder.active.append((source.function, False))
         body = FunctionBody(builder, source, parameters, device=False, groups=alias)
         block, result = body.run()
-        entry, before = func.FuncOp(symbol, (block.arg_types, flatten_types([result])), Region(block)), 0
+        entry, before = (
+            func.FuncOp(symbol, (block.arg_types, flatten_types([result])), Region(block)),
+            0,
+        )
         builder.add(entry, body, False)
     describe_arguments(entry, types, alias, before)
     entry.attributes["mlirad.entry"] = UnitAttr()

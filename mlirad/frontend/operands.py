@@ -82,7 +82,9 @@ def flatten(operand: Operand) -> list[SSAValue]:
             return []
 
 
-def rebuild(like: Type, values: Iterator[SSAValue], groups: Iterator[int | None] | None = None) -> Operand:
+def rebuild(
+    like: Type, values: Iterator[SSAValue], groups: Iterator[int | None] | None = None
+) -> Operand:
     """The inverse of `flatten` for a type; takes as many of `values` as it needs."""
     match like:
         case Tuple(elements):

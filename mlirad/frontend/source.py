@@ -11,7 +11,7 @@ from types import FunctionType
 from mlirad.errors import ArgumentTypeError, UnsupportedError, describe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
     """A position in a file; lines and columns start at 1."""
 
@@ -20,13 +20,11 @@ class Place:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
 class Source:
     """A function and its syntax tree, whose line numbers are those of the file."""
 
-    function: FunctionType
-    filename: str
-    tree: ast.FunctionDef
+    def __init__(self, function: FunctionType, filename: str, tree: ast.FunctionDef):
+        self.function, self.filename, self.tree = function, filename, tree
 
     @property
     def name(self) -> str:
@@ -65,8 +63,7 @@ def read(function: Callable[..., object]) -> Source:
     plain = unwrap(function)
     if plain is None:
         raise ArgumentTypeError(
-            f"a Python function is needed, but got {function!r} of type "
-            f"'{type(function).__name__}'"
+            f"a Python function is needed, but got {function!r} of type '{type(function).__name__}'"
         )
     code = plain.__code__
     filename, place = code.co_filename, Place(code.co_filename, code.co_firstlineno, 1)

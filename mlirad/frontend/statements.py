@@ -112,23 +112,31 @@ class Statements(Ranges, Calls):
 
     # Control flow
 
-    def merged(self, names: Sequence[str], branches: Sequence[dict[str, Operand]], node: ast.stmt) -> list[str]:
+    def merged(
+        self, names: Sequence[str], branches: Sequence[dict[str, Operand]], node: ast.stmt
+    ) -> list[str]:
         """The variables among `names` that become results; checks that the others agree."""
         results: list[str] = []
         for name in names:
             found = [env[name] for env in branches if name in env]
             if not found:
                 continue
-            if any(isinstance(o, (Static, ArrayRef)) for o in found) or isinstance(self.types.get(name), Array):
+            if any(isinstance(o, (Static, ArrayRef)) for o in found) or isinstance(
+                self.types.get(name), Array
+            ):
                 if any(o != found[0] for o in found):
                     what = f"'{name}' is a different array or object depending on a condition"
-                    raise self.unsupported(node, what, "use each under its own name, inside the branch")
+                    raise self.unsupported(
+                        node, what, "use each under its own name, inside the branch"
+                    )
                 self.env[name] = found[0]
             elif name in self.types:
                 results.append(name)
         return results
 
-    def outgoing(self, env: dict[str, Operand], names: Sequence[str], node: ast.stmt) -> list[SSAValue]:
+    def outgoing(
+        self, env: dict[str, Operand], names: Sequence[str], node: ast.stmt
+    ) -> list[SSAValue]:
         """The values of variables at the end of a region; 0 where one was never assigned."""
         self.locate(node)
         values: list[SSAValue] = []
@@ -179,9 +187,7 @@ class Statements(Ranges, Calls):
         """The variables a loop passes from one iteration to the next, and on."""
         head, after = self.liveness.head[node], self.liveness.after[node]
         names = [
-            n
-            for n in ordered_assignments([node])
-            if n in after or (n in head and n not in at_head)
+            n for n in ordered_assignments([node]) if n in after or (n in head and n not in at_head)
         ]
         carried: list[str] = []
         for name in names:
@@ -195,7 +201,9 @@ class Statements(Ranges, Calls):
                 self.incomplete = self.incomplete or Unresolved(name, node)
         return carried
 
-    def check_unchanged(self, before: dict[str, Operand], names: Sequence[str], node: ast.stmt) -> None:
+    def check_unchanged(
+        self, before: dict[str, Operand], names: Sequence[str], node: ast.stmt
+    ) -> None:
         """Arrays and objects keep their identity through a loop."""
         for name in names:
             old = before.get(name)
@@ -235,7 +243,9 @@ class Statements(Ranges, Calls):
         self.assign_to(node.target, self.loop_variable(counted, counter), node)
         self.block(node.body)
 
-    def leave(self, names: Sequence[str], results: Sequence[SSAValue], types: dict[str, Type]) -> None:
+    def leave(
+        self, names: Sequence[str], results: Sequence[SSAValue], types: dict[str, Type]
+    ) -> None:
         """Binds loop results; those of a walk to be repeated have the types from before."""
         new = self.types
         self.types = {**new, **{n: types[n] for n in names}}
@@ -250,7 +260,12 @@ class Statements(Ranges, Calls):
                 self.incomplete = self.incomplete or Unresolved(name, node)
 
     def stoppable(
-        self, node: ast.For, counted: Any, names: list[str], initial: list[SSAValue], stops: Sequence[str]
+        self,
+        node: ast.For,
+        counted: Any,
+        names: list[str],
+        initial: list[SSAValue],
+        stops: Sequence[str],
     ) -> None:
         """A counted loop that may end early, as an `scf.while` over the counter."""
         types = dict(self.types)

@@ -75,9 +75,7 @@ def set_flag(name: str, value: bool, like: ast.stmt) -> ast.stmt:
 
 def none_set(flags: Sequence[str], like: ast.AST) -> ast.expr:
     """`not a and not b …` for the flags."""
-    tests: list[ast.expr] = [
-        ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in flags
-    ]
+    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in flags]
     node = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
     return ast.fix_missing_locations(ast.copy_location(node, like))
 

@@ -166,13 +166,13 @@ class _Walk:
             self.put("unbound")
             return
         for attribute in chain[1:]:
-            if is_known(cast(object, value)):
+            if is_known(value):
                 break
             if not hasattr(value, attribute):
                 self.put("missing")
                 return
             name, value = attribute, getattr(value, attribute)
-        self.value(cast(object, value), name)
+        self.value(value, name)
 
 
 def source_of(function: FunctionType) -> str:

@@ -24,9 +24,14 @@ class Arrays(Body):
 
     def size(self, array: ArrayRef, axis: int) -> SSAValue:
         """The number of elements along one axis, as an `index`."""
-        return self.op(memref.DimOp.create(
-            operands=[array.ssa, self.index_constant(axis)], result_types=[INDEX]
-        ))  # fmt: skip
+        known = self.sizes.get((array.ssa, axis))
+        if known is None:
+            with self.at_entry():
+                number = self.op(arith.ConstantOp(IntegerAttr(axis, INDEX)))
+                op = memref.DimOp.create(operands=[array.ssa, number], result_types=[INDEX])
+                known = self.op(op)
+            self.sizes[array.ssa, axis] = known
+        return known
 
     def shape(self, array: ArrayRef) -> TupleValue:
         sizes = (self.count_value(self.size(array, axis)) for axis in range(array.type.ndim))
@@ -72,7 +77,7 @@ class Arrays(Body):
             if isinstance(array, Static) and hasattr(array.object, "__array_interface__"):
                 what = f"'{ast.unparse(node.value)}' is an array from outside the function"
                 raise self.unsupported(node, what, "pass it as an argument")
-            what = f"'{ast.unparse(node.value)}' is {spell(array)} and cannot be indexed so"
+            what = f"'{ast.unparse(node.value)}' is {spell(array)} and cannot be indexed"
             if isinstance(array, TupleValue):
                 what = "the elements of a tuple cannot be assigned"
             raise self.typing_error(node, what, "only arrays can be")

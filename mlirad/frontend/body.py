@@ -78,7 +78,11 @@ class Body:
         self.incomplete: Unresolved | None = None
         self.nonnegative: set[SSAValue] = set()
         self.as_index: dict[SSAValue, SSAValue] = {}
-        self.builder = SourceBuilder(InsertPoint.at_end(Block()))
+        self.constants: dict[tuple[type, str], Value] = {}
+        self.index_constants: dict[int, SSAValue] = {}
+        self.sizes: dict[tuple[SSAValue, int], SSAValue] = {}
+        self.entry = Block()
+        self.builder = SourceBuilder(InsertPoint.at_end(self.entry))
         self.filename = StringAttr(source.filename)
 
     # Places and errors
@@ -125,8 +129,28 @@ class Body:
         """Inserts `op` and returns its only result."""
         return self.builder.insert(op).results[0]
 
+    @contextmanager
+    def at_entry(self) -> Generator[None]:
+        """
+        Ops go to the front of the function meanwhile, where everything sees them: constants
+        and sizes of arguments are made once.
+        """
+        builder = self.builder.builder
+        point, first = builder.insertion_point, self.entry.first_op
+        builder.insertion_point = (
+            InsertPoint.before(first) if first else InsertPoint.at_end(self.entry)
+        )
+        try:
+            yield
+        finally:
+            builder.insertion_point = point
+
     def index_constant(self, value: int) -> SSAValue:
-        return self.op(arith.ConstantOp(IntegerAttr(value, INDEX)))
+        if (known := self.index_constants.get(value)) is None:
+            with self.at_entry():
+                known = self.op(arith.ConstantOp(IntegerAttr(value, INDEX)))
+            self.index_constants[value] = known
+        return known
 
     def zero(self, type_: Type) -> Operand:
         """What a variable holds on a path that never assigns it."""
@@ -220,6 +244,8 @@ class Body:
         if isinstance(operand, TupleValue):
             for position, element in enumerate(operand.elements):
                 self.hint(f"{name}_{position}", element)
+        elif isinstance(operand, Value) and operand.constant is not None:
+            return  # shared by everything equal to it
         elif isinstance(operand, (Value, ArrayRef)) and operand.ssa.name_hint is None:
             if name.strip("_"):
                 operand.ssa.name_hint = name
@@ -248,4 +274,9 @@ class Body:
         return operators.truth(value, self.builder)
 
     def constant(self, number: Any) -> Value:
-        return operators.constant(number, self.builder)
+        key = (type(number), repr(number))
+        if (known := self.constants.get(key)) is None:
+            with self.at_entry():
+                known = operators.constant(number, self.builder)
+            self.constants[key] = known
+        return known

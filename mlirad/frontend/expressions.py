@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith, scf
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects import arith, memref, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad.frontend import casts, operators
 from mlirad.frontend.arrays import Arrays
@@ -230,16 +230,19 @@ class Expressions(Arrays):
         branches = (second_operand, first_operand) if is_and else (first_operand, second_operand)
         return self.as_value(self.choose(truth, *branches, node=node), node)
 
-    def snapshot(self) -> int:
-        """How many ops the current block has."""
-        block = self.builder.builder.insertion_point.block
-        return sum(1 for _ in block.ops)
+    def snapshot(self) -> Operation | None:
+        """The last op of the current block."""
+        return self.builder.builder.insertion_point.block.last_op
 
-    def undo(self, start: int) -> None:
-        """Removes the ops of the current block after the first `start`."""
+    def undo(self, last: Operation | None) -> None:
+        """Removes the ops of the current block after `last`, but not what others may share."""
         block = self.builder.builder.insertion_point.block
-        for op in reversed(list(block.ops)[start:]):
-            block.erase_op(op)
+        op = block.last_op
+        while op is not None and op is not last:
+            before = op.prev_op
+            if not isinstance(op, (arith.ConstantOp, memref.DimOp)):
+                block.erase_op(op)
+            op = before
 
     def conditional(self, node: ast.IfExp) -> Operand:
         if (known := self.known_truth(node.test)) is not None:

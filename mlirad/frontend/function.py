@@ -76,7 +76,8 @@ class FunctionBody(Statements):
             result = self.env.get(RESULT) or self.zero(self.types[RESULT])
         type_ = type_of(result)
         if type_ is None or array_leaves(result):
-            what = f"a function cannot return {spell(result)}"
+            noun = "an array" if array_leaves(result) else spell(result)
+            what = f"a function cannot return {noun}"
             way_out = "return numbers; change arrays in place"
             raise self.unsupported(valued[0], what, way_out)
         terminator = gpu.ReturnOp([]) if kernel else func.ReturnOp(*flatten(result))
@@ -100,8 +101,10 @@ class FunctionBody(Statements):
         """Lowers the body once, with the types of variables known so far."""
         self.widened, self.incomplete, self.unknown = False, None, {}
         self.nonnegative, self.as_index = set(), {}
+        self.constants, self.index_constants, self.sizes = {}, {}, {}
         types = [p for p in self.parameters.values() if not isinstance(p, Static)]
         block = Block(arg_types=flatten_types(types))
+        self.entry = block
         self.builder.builder.insertion_point = InsertPoint.at_end(block)
         values, groups = iter(block.args), iter(self.groups) if self.groups is not None else None
         self.env = {}

@@ -1,0 +1,243 @@
+"""The objects that Python code calls and launches: compiled on first use, for what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from mlirad.derived import DerivedProgram
+from mlirad.errors import AliasError, LaunchError, LaunchTypeError
+from mlirad.frontend.types import Type
+from mlirad.program import Program, PythonProgram
+from mlirad.runtime import recording
+from mlirad.runtime.aliasing import alias_partition
+from mlirad.runtime.annotations import Annotation
+from mlirad.runtime.arguments import key_of, leaf_names, leaves, overlaps_itself, type_of
+from mlirad.runtime.recording import Mode
+from mlirad.runtime.sizes import Sizes, forall_sizes, launch_sizes
+from mlirad.runtime.specialize import Request, Specialization, Specializations
+
+
+class Compiled:
+    """What kernels and functions have in common."""
+
+    is_kernel: bool = False
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.specializations = Specializations(self._build)
+        self._derived: dict[Hashable, Compiled] = {}
+        self.__name__ = program.name
+        if isinstance(program, PythonProgram):
+            self.py_func = program.function
+            self.__doc__ = program.function.__doc__
+            self.__module__ = program.function.__module__
+            self.__qualname__ = program.function.__qualname__
+            self.__wrapped__ = program.function
+
+    @property
+    def name(self) -> str:
+        return self.program.name
+
+    def __repr__(self) -> str:
+        return f"<mlirad {'kernel' if self.is_kernel else 'function'} {self.name}>"
+
+    def on(self, device: str) -> Self:
+        """The same, on `device`; there is only `"cpu"` yet."""
+        from mlirad.devices import check_device
+
+        check_device(device)
+        return self
+
+    def run(self, sizes: tuple[int, ...], args: Sequence[Any]) -> Any:
+        """
+        Runs it on `args`, one per parameter, without telling any recording.
+
+        `sizes` is the grid and the block of a kernel, empty for a function.
+        """
+        flat = leaves(args)
+        alias = alias_partition(flat)
+        key = (alias, *map(key_of, args))
+        specialization = self.specializations.find(key)
+        if specialization is None:
+            specialization = self._compile(key, args, alias)
+        else:
+            self.program.verify_again(args, alias)
+        return specialization(sizes, flat)
+
+    def _compile(
+        self, key: Hashable, args: Sequence[Any], alias: tuple[int, ...]
+    ) -> Specialization:
+        self.program.verify(args)
+        try:
+            return self.specializations.compile(key, self.request(args, alias))
+        except LaunchError as error:
+            # Such arrays are typed as read-only, and the program has just been refused for that.
+            names = [
+                n
+                for n, value in zip(self._names(args), leaves(args), strict=True)
+                if _folded(value)
+            ]
+            if not names:
+                raise
+            raise AliasError(
+                f"{self.name}: {', '.join(map(repr, names))}: several elements of the array share "
+                f"memory, and it is written\n  pass a copy: np.array({names[0]})\n{error}"
+            ) from None
+
+    def _names(self, args: Sequence[Any]) -> list[str]:
+        """The names of the leaves of `args`."""
+        parameters = (*self.program.parameters, *self.program.optional)
+        return [
+            name
+            for parameter, value in zip(parameters, args, strict=False)
+            for name in leaf_names(parameter, type_of(value))
+        ]
+
+    def derived(self, mode: Mode, kinds: tuple[type[Annotation], ...], ret: Any) -> Compiled:
+        """The derivative that `autodiff` runs, built once."""
+        found = self._derived.get((mode, kinds, ret))
+        if found is None:
+            program = DerivedProgram(self.program, mode, kinds, ret, immediate=True)
+            found = self._derived[mode, kinds, ret] = type(self)(program)
+        return found
+
+    def call(self, sizes: tuple[int, ...], args: Sequence[Any]) -> Any:
+        """As `run`, but a recording that is active takes part."""
+        recorder = recording.current()
+        if recorder is None:
+            return self.run(sizes, args)
+        from mlirad.launchable import Recordable
+
+        self.program.verify(args)
+        return recorder.launch(Recordable.of(self, args), sizes, leaves(args))
+
+    def request(self, args: Sequence[Any], alias: tuple[int, ...]) -> Request:
+        """What has to be compiled for `args`."""
+        return Request(self.program.agree([type_of(value) for value in args]), alias)
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """`args` with keywords and defaults put in their places."""
+        parameters, optional = self.program.parameters, self.program.optional
+        if not kwargs and len(parameters) <= len(args) <= len(parameters) + len(optional):
+            return args
+        if (signature := self.program.signature) is not None:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise LaunchTypeError(f"{self._usage()}: {error}") from None
+            bound.apply_defaults()
+            return bound.args
+        if kwargs:
+            raise LaunchTypeError(f"{self._usage()} takes no keyword arguments")
+        count = f"{len(parameters)} argument{'s' if len(parameters) != 1 else ''}"
+        raise LaunchTypeError(f"{self._usage()} takes {count}, but got {len(args)}")
+
+    def _usage(self) -> str:
+        names = [*self.program.parameters, *(f"[{name}]" for name in self.program.optional)]
+        return f"{self.name}({', '.join(names)})"
+
+    def _build(self, request: Request) -> Specialization:
+        from mlirad.compiling import compile_program
+
+        return compile_program(self.program, request)
+
+    def inspect_mlir(self, stage: str = "python", args: Sequence[Any] | None = None) -> str:
+        """
+        The IR at `stage` as text.
+
+        Args:
+            stage: `python`, `optimized`, `differentiated`, `lowered` or `cpu`.
+            args: example arguments (arrays, numbers, or types of `mlirad.frontend.types`); by
+                default those of the last call.
+        """
+        from mlirad.compiling import text_at
+
+        return text_at(self.program, self._request_for(args), stage)
+
+    def inspect_llvm(self, args: Sequence[Any] | None = None) -> str:
+        """The LLVM IR as text; `args` as for `inspect_mlir`."""
+        from mlirad.compiling import llvm_text
+
+        return llvm_text(self.program, self._request_for(args))
+
+    def inspect_asm(self, args: Sequence[Any] | None = None) -> str:
+        """The machine code as assembly text; `args` as for `inspect_mlir`."""
+        from mlirad.compiling import assembly_text
+
+        return assembly_text(self.program, self._request_for(args))
+
+    def _request_for(self, args: Sequence[Any] | None) -> Request:
+        if args is None:
+            if self.specializations.last is None:
+                raise LaunchError(
+                    f"{self.name} was not called yet\n  call it first, or give 'args='"
+                )
+            return self.specializations.last
+        if all(isinstance(value, Type) for value in args):
+            types = self.program.agree(args)
+            count = sum(len(leaf_names("", type_)) for type_ in types)
+            return Request(types, tuple(range(count)))
+        self.program.verify(args)
+        return self.request(args, alias_partition(leaves(args)))
+
+
+def _folded(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.flags.writeable and overlaps_itself(value)
+
+
+class Function(Compiled):
+    """A compiled function, or the derivative of one."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call((), self.bind(args, kwargs))
+
+
+class Kernel(Compiled):
+    """A grid kernel, or the derivative of one. Launched with `kernel[grid, block](…)`."""
+
+    is_kernel = True
+
+    def __init__(self, program: Program):
+        super().__init__(program)
+        self._configured: dict[object, ConfiguredKernel] = {}
+
+    def __getitem__(self, configuration: object) -> ConfiguredKernel:
+        try:
+            found = self._configured.get(configuration)
+        except TypeError:
+            return ConfiguredKernel(self, launch_sizes(self.name, configuration))
+        if found is None or found.written != repr(configuration):
+            # `True == 1`, hence the comparison of what was written
+            found = ConfiguredKernel(
+                self, launch_sizes(self.name, configuration), repr(configuration)
+            )
+            self._configured[configuration] = found
+        return found
+
+    def forall(self, count: int) -> ConfiguredKernel:
+        """The kernel with at least `count` threads in one dimension, as `numba.cuda` has it."""
+        return ConfiguredKernel(self, forall_sizes(self.name, count))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise LaunchTypeError(
+            f"{self.name} is a kernel and was called without a grid\n"
+            f"  launch it: {self.name}[grid, block](…) or {self.name}.forall(n)(…)"
+        )
+
+
+class ConfiguredKernel:
+    """A kernel with its grid and block; calling it launches it."""
+
+    __slots__ = ("kernel", "sizes", "written")
+
+    def __init__(self, kernel: Kernel, sizes: Sizes, written: str = ""):
+        self.kernel, self.sizes, self.written = kernel, sizes, written
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.kernel.call(self.sizes, self.kernel.bind(args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"{self.kernel!r}[{self.sizes[:3]}, {self.sizes[3:]}]"

@@ -1,0 +1,84 @@
+"""Programs through the pipeline: to machine code, and to text at each stage."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from mlirad.frontend import types as t
+from mlirad.program import Program
+from mlirad.runtime.specialize import Entry, Request, Specialization
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirad.backends.native import NativeObject
+
+
+def compile_program(program: Program, request: Request) -> Specialization:
+    """Machine code for `program`: from the disk cache if it is there, else compiled and kept."""
+    from mlirad.backends import cpu
+
+    native, result, types = _native(program, request)
+    return Specialization(program.name, _entry(cpu.load(native), program.name), types, result)
+
+
+def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, tuple[t.Type, ...]]:
+    from mlirad.runtime import disk_cache
+    from mlirad.runtime.fingerprint import NotCacheable
+
+    try:
+        key = disk_cache.key(program.fingerprint(), program.name, request.types, request.alias)
+    except NotCacheable:
+        key = None
+    if key is not None and (stored := disk_cache.load(key)) is not None:
+        # What is stored is the result's type and those of the arguments, as one type.
+        signature = stored.result
+        assert isinstance(signature, t.Tuple)
+        result, types = signature.elements
+        assert isinstance(types, t.Tuple)
+        return stored.native, result, types.elements
+    from mlirad import pipeline
+
+    lowered = program.lower(request.types, request.alias)
+    native = pipeline.compile_native(lowered.module)
+    if key is not None:
+        disk_cache.store(key, native, t.Tuple((lowered.result, t.Tuple(lowered.types))))
+    return native, lowered.result, lowered.types
+
+
+def _entry(library: object, name: str) -> Entry:
+    from mlirad.backends.cpu import Library
+
+    assert isinstance(library, Library)
+    native = library.entry(name)
+    words = ctypes.c_uint64 * max(native.signature.result_words, 1)
+
+    def call(args: bytes) -> tuple[int, ctypes.Array[ctypes.c_uint64]]:
+        results = words()
+        return native(args, results), results
+
+    return call
+
+
+def module_at(program: Program, request: Request, stage: str) -> ModuleOp:
+    """The module of `program` at `stage`."""
+    from mlirad import pipeline
+
+    return pipeline.run(program.lower(request.types, request.alias).module, stage)
+
+
+def text_at(program: Program, request: Request, stage: str) -> str:
+    return str(module_at(program, request, stage))
+
+
+def llvm_text(program: Program, request: Request) -> str:
+    from mlirad.backends import cpu
+
+    return cpu.optimized_llvm(module_at(program, request, "cpu"))
+
+
+def assembly_text(program: Program, request: Request) -> str:
+    from mlirad.backends import cpu
+
+    return cpu.assembly(module_at(program, request, "cpu"))

@@ -1,0 +1,74 @@
+"""
+The names of the GPU language, for use inside kernels: those of `numba.cuda`.
+
+They mean something to the compiler only. Outside a kernel, using one is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from mlirad.errors import LaunchTypeError
+
+
+class _Name:
+    """A name that exists inside kernels only."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def _refuse(self) -> NoReturn:
+        raise LaunchTypeError(
+            f"mlirad.gpu.{self._name} was used outside a kernel\n"
+            "  decorate the function with mlirad.kernel and launch it, or call it from a kernel"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse()
+
+    def __int__(self) -> int:
+        self._refuse()
+
+    def __repr__(self) -> str:
+        return f"mlirad.gpu.{self._name}"
+
+
+class _Dim3(_Name):
+    """Three integers, one per dimension."""
+
+    @property
+    def x(self) -> int:
+        self._refuse()
+
+    @property
+    def y(self) -> int:
+        self._refuse()
+
+    @property
+    def z(self) -> int:
+        self._refuse()
+
+
+class _Atomic(_Name):
+    """Operations on array elements that several threads may do at once."""
+
+    def add(self, array: Any, index: Any, value: Any) -> Any:
+        """`array[index] += value`; returns the old element."""
+        self._refuse()
+
+
+def grid(ndim: int) -> Any:
+    """The position of the thread in the whole grid: an int for 1, a tuple for 2 and 3."""
+    _Name("grid")(ndim)
+
+
+def gridsize(ndim: int) -> Any:
+    """The number of threads in the whole grid: an int for 1, a tuple for 2 and 3."""
+    _Name("gridsize")(ndim)
+
+
+threadIdx: Final = _Dim3("threadIdx")
+blockIdx: Final = _Dim3("blockIdx")
+blockDim: Final = _Dim3("blockDim")
+gridDim: Final = _Dim3("gridDim")
+atomic: Final = _Atomic("atomic")

@@ -32,6 +32,8 @@ LIBRARIES = frozenset(
 )
 """Packages whose functions the frontend knows by name; their versions are in the cache key."""
 
+OWN_PROGRAMS = frozenset({"cli", "demo"})
+"""Parts of this package that hold kernels, which count like those of a user."""
 
 CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, np.generic, np.dtype, np.ndarray)
 
@@ -237,8 +239,10 @@ def look_up(function: FunctionType, name: str) -> object:
 
 
 def library(module: str | None) -> str | None:
-    """The package of `LIBRARIES` that a module belongs to."""
-    package = (module or "").partition(".")[0]
+    """The package of `LIBRARIES` that a module belongs to; kernels of our own are user code."""
+    package, _, inner = (module or "").partition(".")
+    if package == "mlirad" and inner.partition(".")[0] in OWN_PROGRAMS:
+        return None
     return package if package in LIBRARIES else None
 
 
@@ -257,7 +261,7 @@ def library_name(value: object) -> str | None:
         if getattr(np, value.__name__, None) is value:
             return f"numpy.{value.__name__}"
     elif isinstance(value, type | FunctionType | BuiltinFunctionType):
-        if library(value.__module__) is not None:
+        if library(value.__module__) is not None and "<" not in value.__qualname__:
             return f"{value.__module__}.{value.__qualname__}"
     elif library(type(value).__module__) is not None:
         # An object, such as `threadIdx`: it must be what the library knows by some name.

@@ -79,6 +79,9 @@ class Buffer:
 
     def use(self, array: Array, label: str) -> None:
         """Takes note of the dtype under which `array` uses its bytes, or raises `AliasError`."""
+        if array is self.owner and len(self.regions) == 1 and self.regions[0].dtype == array.dtype:
+            self.regions[0].low, self.regions[0].high = self.low, self.high
+            return
         low, high = bounds(array)
         dtype = self.owner.dtype if self._is_part(array) else array.dtype
         for region in self.regions:
@@ -166,8 +169,8 @@ class Shadows:
             "  make one array of the whole memory and pass slices of it"
         )
 
-    def shadow(self, array: Array, label: str) -> Array:
-        """The shadow of `array`, made (and zero) if its memory has none yet."""
+    def attach(self, array: Array, label: str) -> Buffer:
+        """The buffer of the memory `array` views, made with a shadow of zero if there is none."""
         buffer = self.find(array)
         if buffer is None:
             whole = owner(array)
@@ -176,5 +179,10 @@ class Shadows:
             self._by_owner[id(whole)] = buffer
             if buffer.low < buffer.high:
                 insort(self._by_address, (buffer.low, id(whole)))
+        return buffer
+
+    def shadow(self, array: Array, label: str) -> Array:
+        """The shadow of `array`, made (and zero) if its memory has none yet."""
+        buffer = self.attach(array, label)
         buffer.use(array, label)
         return buffer.shadow(array)

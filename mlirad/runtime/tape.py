@@ -244,15 +244,14 @@ class Tape:
         for what, array in (("the array", x), ("the value", source)):
             if array is not None and overlaps_itself(array) and self._shadows.find(array):
                 raise AliasError(f"{what} given to assign() overlaps itself\n  pass a copy")
-        involved = self._buffers((x,) if source is None else (x, source))
-        self._expect_unchanged(involved, "before assign()")
+        self._expect_unchanged(self._find((x, source)), "before assign()")
         shadow, source_shadow = self._assigned_shadows(x, source)
         try:
             x[...] = v
         except BaseException as error:
             self._break(f"{type(error).__name__} in assign()")
             raise
-        for buffer in self._buffers((x,)):
+        if (buffer := self._shadows.find(x)) is not None:
             buffer.keep()
         if shadow is None:
             return
@@ -279,19 +278,22 @@ class Tape:
                 "  leave the `with` block and record again with a new Tape"
             )
         arrays = [cast(Array, a) if isinstance(a, np.ndarray) else None for a in args]
-        buffers = self._buffers(a for a in arrays if a is not None)
-        self._expect_unchanged(buffers, f"before the launch of '{program.name}'")
         labels = [f"'{name}' of '{program.name}'" for name in program.parameters]
-        floats = [a if a is not None and carries_derivatives(a.dtype) else None for a in arrays]
-        recorded = any(a is not None and self._shadows.find(a) for a in floats)
-        shadows = [
-            self._shadows.shadow(a, label) if a is not None and recorded else None
-            for a, label in zip(floats, labels, strict=True)
-        ]
-        # The others may view memory that has a shadow, under another dtype.
-        for array, shadow, label in zip(arrays, shadows, labels, strict=True):
-            if array is not None and shadow is None:
-                self._use(array, label)
+        buffers = self._find(arrays)
+        self._expect_unchanged(buffers, f"before the launch of '{program.name}'")
+        floats = [a is not None and carries_derivatives(a.dtype) for a in arrays]
+        recorded = any(b is not None and f for b, f in zip(buffers, floats, strict=True))
+        if recorded and not all(b is not None or a is None for a, b in zip(arrays, buffers)):
+            for array, label, is_float in zip(arrays, labels, floats, strict=True):
+                if array is not None and is_float:
+                    self._shadows.attach(array, label)
+            buffers = self._find(arrays)  # also for integers that view the same memory
+        shadows: list[Array | None] = [None] * len(arrays)
+        for k, (array, buffer) in enumerate(zip(arrays, buffers, strict=True)):
+            if array is not None and buffer is not None:
+                buffer.use(array, labels[k])
+                if recorded and floats[k]:
+                    shadows[k] = buffer.shadow(array)
         try:
             result = (
                 self._run(program, sizes, args, arrays, shadows)
@@ -301,8 +303,9 @@ class Tape:
         except BaseException as error:
             self._break(f"{type(error).__name__} ended the launch of '{program.name}'")
             raise
-        for buffer in self._buffers(a for a in arrays if a is not None):
-            buffer.keep()
+        for buffer in buffers:
+            if buffer is not None:
+                buffer.keep()
         return result
 
     def _run(
@@ -322,10 +325,9 @@ class Tape:
         self._steps.append(LaunchStep(residuals, own, tuple(shadows)))
         return result
 
-    def _buffers(self, arrays: Iterable[Array]) -> list[Buffer]:
-        """The memory with a shadow that `arrays` view, each once."""
-        found = (self._shadows.find(array) for array in arrays)
-        return list({id(buffer): buffer for buffer in found if buffer is not None}.values())
+    def _find(self, arrays: Iterable[Array | None]) -> list[Buffer | None]:
+        """For each array the buffer of its memory, if that has a shadow."""
+        return [None if array is None else self._shadows.find(array) for array in arrays]
 
     def _use(self, array: Array, label: str) -> bool:
         """Whether the memory of `array` has a shadow, which must then be of its dtype."""
@@ -334,9 +336,9 @@ class Tape:
             buffer.use(array, label)
         return buffer is not None
 
-    def _expect_unchanged(self, buffers: Iterable[Buffer], when: str) -> None:
+    def _expect_unchanged(self, buffers: Iterable[Buffer | None], when: str) -> None:
         for buffer in buffers:
-            if buffer.changed():
+            if buffer is not None and buffer.changed():
                 self._break(f"the host changed {buffer.label}")
                 raise RecordingError(
                     f"{buffer.label} was changed outside of a launch, {when}; it is active, so "

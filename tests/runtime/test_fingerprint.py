@@ -228,6 +228,21 @@ def test_a_comprehension_variable_may_be_a_global_too(load):
     assert fingerprint(load(source)) != fingerprint(load(source.replace("y = 1", "y = 2")))
 
 
+def test_functions_of_a_library_are_known_by_name_unless_they_are_closures_or_kernels_of_ours():
+    def inside(module: str, constant: float) -> FunctionType:
+        def g(x):
+            return x + constant
+
+        g.__module__ = module
+        return holding(g)
+
+    assert fingerprint(inside("mlirad.demo.models", 1)) != fingerprint(
+        inside("mlirad.demo.models", 2)
+    )
+    with pytest.raises(NotCacheable):
+        fingerprint(inside("numpy.polynomial", 1))
+
+
 def test_no_compiler_is_imported():
     code = (
         "import sys, mlirad.runtime.fingerprint\n"

@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from mlirad.backends.native import EntrySignature, NativeObject, NativeType
 from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
+from mlirad.runtime.cache_key import key as key
 
 MAGIC = b"mlirad\x00\x01"
 """The last byte is the version of the format."""

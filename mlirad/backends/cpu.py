@@ -5,6 +5,10 @@ The host processor as a target: LLVM's O3, object code, and calls into it.
 callable, without xDSL.
 """
 
+# llvmlite has no type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import ctypes
@@ -84,9 +88,7 @@ def _optimize(text: str, opt_level: int) -> llvm.ModuleRef:
     return module
 
 
-def compile_module(
-    module: ModuleOp, opt_level: int = 3, keep_llvm: bool = False
-) -> NativeObject:
+def compile_module(module: ModuleOp, opt_level: int = 3, keep_llvm: bool = False) -> NativeObject:
     """
     Machine code for a verified module at stage `cpu`.
 

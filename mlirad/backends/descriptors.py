@@ -9,20 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
+    IndexType,
     IntAttr,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     NoneAttr,
     StridedLayoutAttr,
 )
 from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineMap
 
 SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 """Bytes of an element in memory."""
+
+
+def is_memref(type: Attribute) -> TypeGuard[MemRefType[Attribute]]:
+    return isinstance(type, MemRefType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +74,15 @@ def layout_of(
             strides = tuple(
                 s.data * width if isinstance(s, IntAttr) else None for s in strided.strides
             )
-        case AffineMapAttr() as order if order.data.is_identity():
+        case AffineMapAttr() as order if order.data == AffineMap.identity(len(sizes)):
             pass
         case _:
             return None
     pointer = "ptr"
-    if isinstance(type.memory_space, IntegerAttr):
-        space = spaces.get(type.memory_space.value.data, 0)
+    number = type.memory_space
+    if isinstance(number, IntegerAttr):
+        number = cast("IntegerAttr[IndexType | IntegerType]", number)
+        space = spaces.get(number.value.data, 0)
         pointer = f"ptr addrspace({space})" if space else "ptr"
     return Layout(element, storage, sizes, strides, pointer)
 

@@ -11,10 +11,10 @@ import ctypes
 import struct
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
-from mlirad.backends.descriptors import Descriptor
+from mlirad.backends.descriptors import Descriptor, is_memref
 from mlirad.backends.writer import FunctionWriter, Handler, unsupported
 
 ORDER = (
@@ -166,7 +166,7 @@ def compare_floats(w: FunctionWriter, op: Operation) -> None:
 def select(w: FunctionWriter, op: Operation) -> None:
     condition, lhs, rhs = op.operands
     result, test = op.results[0], w.values[condition]
-    if isinstance(result.type, MemRefType):
+    if is_memref(result.type):
         parts = [
             w.let(f"select i1 {test}, {type} {a}, {type} {b}")
             for type, a, b in zip(
@@ -192,7 +192,8 @@ def _guarded(w: FunctionWriter, op: Operation, signed: bool) -> tuple[str, str, 
     """(type, dividend, a divisor that never traps, "is zero", "is -1"); "" where impossible."""
     lhs, rhs = op.operands
     type, a, b = w.scalar(lhs, op), w.values[lhs], w.values[rhs]
-    assert isinstance(a, str) and isinstance(b, str)
+    assert isinstance(a, str)
+    assert isinstance(b, str)
     known = literal(b)
     if known is not None and known % 2 ** bits(type) != 0:
         if not signed or (known + 1) % 2 ** bits(type) != 0:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, UnitAttr
 from xdsl.ir import Operation
 
 from mlirad.backends import support
-from mlirad.backends.descriptors import Descriptor
+from mlirad.backends.descriptors import Descriptor, is_memref
 from mlirad.backends.writer import (
     FunctionInfo,
     FunctionWriter,
@@ -62,7 +62,7 @@ def parameters(w: FunctionWriter, function: func.FuncOp) -> list[str]:
     unaligned = numbers(function, UNALIGNED)
     texts = ["ptr %table", "ptr %status"]
     for position, argument in enumerate(function.body.block.args):
-        if not isinstance(argument.type, MemRefType):
+        if not is_memref(argument.type):
             name = w.fresh(argument.name_hint)
             w.values[argument] = name
             texts.append(f"{w.scalar(argument, function)} {name}")
@@ -186,9 +186,7 @@ def call_stack(w: FunctionWriter, op: func.CallOp, name: str) -> None:
         case "pop" if kind:
             w.module.declare(name, support.pop(element))
             value = w.let(f"call {kind} @{name}(i64 {operands[0]})")
-            w.values[op.results[0]] = (
-                w.let(f"trunc i8 {value} to i1") if element == "i1" else value
-            )
+            w.values[op.results[0]] = w.let(f"trunc i8 {value} to i1") if element == "i1" else value
         case _:
             raise unsupported(op, f"there is no stack function '{name}'")
 

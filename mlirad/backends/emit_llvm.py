@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
-    Float32Type,
     IndexType,
     IntegerType,
-    MemRefType,
     ModuleOp,
+    StridedLayoutAttr,
     UnitAttr,
 )
 from xdsl.ir import Attribute, Operation
 
-from mlirad.backends import emit_arith, emit_func, emit_math, emit_memref, emit_scf
+from mlirad.backends import emit_arith, emit_func, emit_math, emit_memref, emit_scf, emit_views
+from mlirad.backends.descriptors import is_memref
 from mlirad.backends.emit_func import body_name, finished
 from mlirad.backends.native import EntrySignature, NativeType, entry_symbol
 from mlirad.backends.target import CPU, Target
@@ -24,6 +24,7 @@ HANDLERS: dict[type[Operation], Handler] = (
     emit_arith.HANDLERS
     | emit_math.HANDLERS
     | emit_memref.HANDLERS
+    | emit_views.HANDLERS
     | emit_scf.HANDLERS
     | emit_func.HANDLERS
 )
@@ -90,25 +91,15 @@ def _shape(mapping: str) -> tuple[int, int]:
 
 def native_type(type: Attribute) -> NativeType:
     """How values of `type` cross the border to Python."""
-    if isinstance(type, MemRefType):
-        strided = emit_strided(type)
+    if is_memref(type):
+        strided = isinstance(type.layout, StridedLayoutAttr)
         return NativeType("memref", element_name(type.element_type), type.get_num_dims(), strided)
     return NativeType("scalar", element_name(type))
 
 
-def emit_strided(type: MemRefType[Attribute]) -> bool:
-    from xdsl.dialects.builtin import StridedLayoutAttr
-
-    return isinstance(type.layout, StridedLayoutAttr)
-
-
 def element_name(type: Attribute) -> str:
     """`i8` … `i64`, `i1`, `index`, `f32` or `f64`."""
-    if isinstance(type, IndexType):
-        return "index"
-    if isinstance(type, IntegerType):
-        return f"i{type.width.data}"
-    return "f32" if isinstance(type, Float32Type) else "f64"
+    return "index" if isinstance(type, IndexType) else str(type)
 
 
 def signature(function: func.FuncOp) -> EntrySignature:
@@ -167,11 +158,9 @@ def write_entry(writer: ModuleWriter, function: func.FuncOp) -> None:
     writer.bodies.append("\n".join(lines))
 
 
-def words_of(
-    writer: ModuleWriter, type: Attribute, op: Operation
-) -> list[tuple[str, bool]]:
+def words_of(writer: ModuleWriter, type: Attribute, op: Operation) -> list[tuple[str, bool]]:
     """The LLVM type of each word of a value; False for those that its type fixes anyway."""
-    if not isinstance(type, MemRefType):
+    if not is_memref(type):
         return [(writer.scalar(type, op), True)]
     layout = writer.layout(type, op)
     words = [(layout.pointer, True)]
@@ -185,8 +174,8 @@ def result_lines(writer: ModuleWriter, function: func.FuncOp, result: str) -> li
     word = part = 0
     count = len(finished(writer, function.sym_name.data).results)
     for type in function.function_type.outputs.data:
-        fixed = []
-        if isinstance(type, MemRefType):
+        fixed: list[int | None] = []
+        if is_memref(type):
             layout = writer.layout(type, function)
             fixed = [None, *layout.sizes, *(layout.strides or ())]
         for k, (llvm, needed) in enumerate(words_of(writer, type, function)):

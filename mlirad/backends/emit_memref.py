@@ -1,19 +1,14 @@
-"""
-The ops of `memref`: addresses, views, memory.
-
-Arrays in C order are indexed by element, so that LLVM sees what it needs to vectorise; others
-by byte, because their strides need not be multiples of the element size.
-"""
+"""The ops of `memref` that read, write, allocate and free."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from mlirad.backends import support
+from mlirad.backends.addresses import address, multiply, operands
 from mlirad.backends.descriptors import Descriptor, Layout
 from mlirad.backends.emit_arith import literal, short
 from mlirad.backends.writer import FunctionWriter, Handler, unsupported
@@ -41,80 +36,6 @@ RMW: dict[int, tuple[str, str]] = {
     14: ("llvm.minnum", "fmin"),
     15: ("xor", "xor"),
 }
-
-
-def multiply(w: FunctionWriter, a: str, b: str, flags: str = " nsw") -> str:
-    """a * b, folded where that is free."""
-    x, y = literal(a), literal(b)
-    if x is not None and y is not None:
-        return str(x * y)
-    if x == 1:
-        return b
-    if y == 1:
-        return a
-    if x == 0 or y == 0:
-        return "0"
-    return w.let(f"mul{flags} i64 {a}, {b}")
-
-
-def add(w: FunctionWriter, a: str, b: str, flags: str = " nsw") -> str:
-    if a == "0":
-        return b
-    if b == "0":
-        return a
-    return w.let(f"add{flags} i64 {a}, {b}")
-
-
-def byte_strides(w: FunctionWriter, array: Descriptor) -> tuple[str, ...]:
-    """The strides of any array, computed for one in C order."""
-    if array.strides is not None:
-        return array.strides
-    strides: list[str] = []
-    stride = str(array.layout.width)
-    for size in reversed(array.sizes):
-        strides.append(stride)
-        stride = multiply(w, stride, size)
-    return tuple(reversed(strides))
-
-
-def offset_bytes(w: FunctionWriter, array: Descriptor, offset: str) -> str:
-    """The pointer of `array` moved by `offset` bytes."""
-    if offset == "0":
-        return array.pointer
-    return w.let(f"getelementptr inbounds i8, {array.layout.pointer} {array.pointer}, i64 {offset}")
-
-
-def address(w: FunctionWriter, array: Descriptor, indices: Sequence[str]) -> str:
-    """A pointer to the element at `indices`."""
-    if not indices:
-        return array.pointer
-    pointer = array.pointer
-    if array.strides is not None:
-        # One step per axis, so that the steps of outer loops leave the inner ones.
-        for index, stride in zip(indices, array.strides, strict=True):
-            offset = multiply(w, index, stride)
-            if offset != "0":
-                pointer = w.let(
-                    f"getelementptr inbounds i8, {array.layout.pointer} {pointer}, i64 {offset}"
-                )
-        return pointer
-    position = indices[0]
-    for index, size in zip(indices[1:], array.sizes[1:], strict=True):
-        position = add(w, multiply(w, position, size, " nuw nsw"), index, " nuw nsw")
-    return w.let(
-        f"getelementptr inbounds {array.layout.storage}, "
-        f"{array.layout.pointer} {pointer}, i64 {position}"
-    )
-
-
-def operands(w: FunctionWriter, values: Sequence[SSAValue]) -> list[str]:
-    """The operands of scalars."""
-    found: list[str] = []
-    for value in values:
-        operand = w.values[value]
-        assert isinstance(operand, str)
-        found.append(operand)
-    return found
 
 
 def read(w: FunctionWriter, array: Descriptor, pointer: str) -> str:
@@ -237,111 +158,6 @@ def dealloc(w: FunctionWriter, op: Operation) -> None:
     w.let_go(pointer)
 
 
-def dim(w: FunctionWriter, op: Operation) -> None:
-    sizes = w.memref(op.operands[0]).sizes
-    index = operands(w, op.operands[1:])[0]
-    known = literal(index)
-    if known is not None:
-        w.values[op.results[0]] = sizes[known] if 0 <= known < len(sizes) else "0"
-        return
-    found = "0"
-    for axis, size in enumerate(sizes):
-        here = w.let(f"icmp eq i64 {index}, {axis}")
-        found = w.let(f"select i1 {here}, i64 {size}, i64 {found}")
-    w.values[op.results[0]] = found
-
-
-def rank(w: FunctionWriter, op: Operation) -> None:
-    w.values[op.results[0]] = str(len(w.memref(op.operands[0]).sizes))
-
-
-def view(
-    w: FunctionWriter,
-    op: Operation,
-    pointer: str,
-    align: int,
-    sizes: Sequence[str],
-    strides: Sequence[str],
-) -> None:
-    """The result of `op` is this view, as its type says."""
-    layout = w.module.layout(op.results[0].type, op)
-    if len(sizes) != len(layout.sizes):
-        raise unsupported(op, f"{op.name}: the rank of {op.results[0].type} does not fit")
-    sizes = [
-        size if n is None else str(n) for size, n in zip(sizes, layout.sizes, strict=True)
-    ]
-    steps = None
-    if layout.strides is not None:
-        steps = tuple(
-            stride if n is None else str(n)
-            for stride, n in zip(strides, layout.strides, strict=True)
-        )
-    w.values[op.results[0]] = Descriptor(pointer, tuple(sizes), steps, layout, align)
-
-
-def cast(w: FunctionWriter, op: Operation) -> None:
-    if not isinstance(op.operands[0].type, MemRefType) or not isinstance(
-        op.results[0].type, MemRefType
-    ):
-        raise unsupported(op, "arrays of unknown rank are not supported")
-    source = w.memref(op.operands[0])
-    view(w, op, source.pointer, source.align, source.sizes, byte_strides(w, source))
-
-
-def mixed(static: Sequence[int], dynamic: Sequence[str]) -> list[str]:
-    """Operands of which those marked dynamic come from a second list."""
-    rest = iter(dynamic)
-    return [next(rest) if n == DYNAMIC_INDEX else str(n) for n in static]
-
-
-def subview(w: FunctionWriter, op: Operation) -> None:
-    assert isinstance(op, memref.SubviewOp)
-    source = w.memref(op.source)
-    offsets = mixed(op.static_offsets.get_values(), operands(w, op.offsets))
-    sizes = mixed(op.static_sizes.get_values(), operands(w, op.sizes))
-    steps = mixed(op.static_strides.get_values(), operands(w, op.strides))
-    outer = byte_strides(w, source)
-    offset = "0"
-    for start, stride in zip(offsets, outer, strict=True):
-        offset = add(w, offset, multiply(w, start, stride))
-    strides = [multiply(w, step, stride) for step, stride in zip(steps, outer, strict=True)]
-    kept = kept_axes(sizes, w.module.layout(op.result.type, op).sizes)
-    if kept is None:
-        raise unsupported(op, f"{op.name}: {op.result.type} is not a part of its source")
-    pointer = offset_bytes(w, source, offset)
-    view(w, op, pointer, source.align, [sizes[k] for k in kept], [strides[k] for k in kept])
-
-
-def kept_axes(sizes: Sequence[str], wanted: Sequence[int | None]) -> list[int] | None:
-    """The axes of a view that its type keeps: all but some of size one."""
-    kept: list[int] = []
-    for axis, size in enumerate(sizes):
-        at = len(kept)
-        spare = len(sizes) - axis > len(wanted) - at
-        fits = at < len(wanted) and (wanted[at] is None) == (literal(size) is None)
-        if fits and literal(size) is not None:
-            fits = literal(size) == wanted[at]
-        if fits:
-            kept.append(axis)
-        elif not (spare and size == "1"):
-            return None
-    return kept if len(kept) == len(wanted) else None
-
-
-def reinterpret(w: FunctionWriter, op: Operation) -> None:
-    assert isinstance(op, memref.ReinterpretCastOp)
-    source = w.memref(op.source)
-    if source.strides is not None:
-        raise unsupported(op, "reinterpret_cast of an array that is not in C order")
-    width = str(source.layout.width)
-    offset, *_ = mixed(op.static_offsets.get_values(), operands(w, op.offsets))
-    sizes = mixed(op.static_sizes.get_values(), operands(w, op.sizes))
-    steps = mixed(op.static_strides.get_values(), operands(w, op.strides))
-    strides = [multiply(w, step, width) for step in steps]
-    pointer = offset_bytes(w, source, multiply(w, offset, width))
-    view(w, op, pointer, source.align, sizes, strides)
-
-
 def loops(w: FunctionWriter, sizes: Sequence[str], body: Callable[[list[str]], None]) -> None:
     """Loops over all indices of an array, writing `body` in the innermost."""
     indices: list[str] = []
@@ -390,11 +206,6 @@ def copy(w: FunctionWriter, op: Operation) -> None:
     loops(w, source.sizes, one)
 
 
-def forward(w: FunctionWriter, op: Operation) -> None:
-    """An assumption that does not change the array."""
-    w.values[op.results[0]] = w.values[op.operands[0]]
-
-
 HANDLERS: dict[type[Operation], Handler] = {
     memref.LoadOp: load,
     memref.StoreOp: store,
@@ -402,11 +213,5 @@ HANDLERS: dict[type[Operation], Handler] = {
     memref.AllocOp: alloc,
     memref.AllocaOp: alloca,
     memref.DeallocOp: dealloc,
-    memref.DimOp: dim,
-    memref.RankOp: rank,
-    memref.CastOp: cast,
-    memref.SubviewOp: subview,
-    memref.ReinterpretCastOp: reinterpret,
     memref.CopyOp: copy,
-    memref.AssumeAlignmentOp: forward,
 }

@@ -102,7 +102,8 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"""
 
 # False says that the value was dropped because memory ran out.
 PUSH = """
-define internal i1 @mlirad_stack_push_{name}(ptr %table, ptr %status, i64 %handle, {type} %value) alwaysinline #1 {{
+define internal i1 @mlirad_stack_push_{name}(
+    ptr %table, ptr %status, i64 %handle, {type} %value) alwaysinline #1 {{
   %head = inttoptr i64 %handle to ptr
   %none = icmp eq i64 %handle, 0
   br i1 %none, label %missing, label %some

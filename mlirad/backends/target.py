@@ -54,9 +54,7 @@ def _cpu_maths() -> dict[tuple[str, str], str]:
         for op, name in INTRINSICS.items()
         for llvm, short, _ in suffixes
     }
-    libm = {
-        (op, llvm): name + letter for op, name in LIBM.items() for llvm, _, letter in suffixes
-    }
+    libm = {(op, llvm): name + letter for op, name in LIBM.items() for llvm, _, letter in suffixes}
     return intrinsics | libm
 
 

@@ -11,41 +11,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import (
-    FileLineColLoc,
     Float32Type,
     Float64Type,
     IndexType,
     IntegerType,
-    MemRefType,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.backends.descriptors import Descriptor, Layout, layout_of
+from mlirad.backends.descriptors import Descriptor, Layout, is_memref, layout_of
 from mlirad.backends.target import Target
 from mlirad.errors import UnsupportedError, describe
+from mlirad.passes.analysis.flow import location
 
 Operand = str | Descriptor
 """What a value has become: the text of an LLVM operand, or a memref's parts."""
 Handler = Callable[["FunctionWriter", Operation], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A position in the user's source."""
-
-    filename: str
-    line: int
-    column: int
-
-
 def unsupported(op: Operation, what: str) -> UnsupportedError:
     """The error for an op that has no machine code."""
-    at = op.location
-    place = None
-    if isinstance(at, FileLineColLoc):
-        place = Place(at.filename.data, at.line.data, at.column.data)
-    return UnsupportedError(describe(place, what))
+    return UnsupportedError(describe(location(op), what))
 
 
 SCALARS: dict[Attribute, str] = {
@@ -114,7 +100,7 @@ class ModuleWriter:
         """How values of the memref type `type` are addressed."""
         layout = self.layouts.get(type)
         if layout is None:
-            assert isinstance(type, MemRefType)
+            assert is_memref(type)
             element = self.scalar(type.element_type, op)
             layout = layout_of(type, element, storage(element), self.target.spaces)
             if layout is None:
@@ -133,7 +119,7 @@ class ModuleWriter:
         """The LLVM types of values of `types`, memrefs taken apart."""
         parts: list[str] = []
         for type in types:
-            if isinstance(type, MemRefType):
+            if is_memref(type):
                 parts += self.layout(type, op).components
             else:
                 parts.append(self.scalar(type, op))
@@ -143,9 +129,7 @@ class ModuleWriter:
         """Declares a function without side effects; returns the attribute for calls."""
         if symbol not in self.declarations:
             group = "" if symbol.startswith("llvm.") else " #0"
-            self.declarations[symbol] = (
-                f"declare {result} @{symbol}({', '.join(arguments)}){group}"
-            )
+            self.declarations[symbol] = f"declare {result} @{symbol}({', '.join(arguments)}){group}"
         if symbol not in self.target.variants:
             return ""
         return f" #{self.variants.setdefault(symbol, len(self.variants) + 2)}"
@@ -240,7 +224,7 @@ class FunctionWriter:
         """Says what `values` are, given the operands of their parts."""
         at = 0
         for value in values:
-            if isinstance(value.type, MemRefType):
+            if is_memref(value.type):
                 layout = self.module.layout(value.type, op)
                 end = at + len(layout.components)
                 aligned = not self.unaligned

@@ -1,0 +1,89 @@
+"""MLIR text in, numbers out."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import arith, builtin, func, math, memref, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from mlirad.backends import cpu
+from mlirad.backends.native import NativeType
+
+MASKS = {"i1": 1, "i8": 0xFF, "i16": 0xFFFF, "i32": 0xFFFFFFFF}
+
+
+def parse_module(text: str) -> ModuleOp:
+    context = Context()
+    for dialect in (
+        builtin.Builtin,
+        func.Func,
+        arith.Arith,
+        math.Math,
+        memref.MemRef,
+        scf.Scf,
+    ):
+        context.load_dialect(dialect)
+    module = Parser(context, text).parse_module()
+    module.verify()
+    return module
+
+
+def words(kind: NativeType, value: Any) -> list[int]:
+    if kind.kind == "memref":
+        strides = value.strides if kind.strided else ()
+        return [value.ctypes.data, *value.shape, *strides]
+    if kind.element == "f64":
+        return [struct.unpack("<q", struct.pack("<d", value))[0]]
+    if kind.element == "f32":
+        return [struct.unpack("<I", np.float32(value).tobytes())[0]]
+    # What is above the width of an integer is not looked at.
+    return [int(value)]
+
+
+def number(kind: NativeType, word: int) -> Any:
+    if kind.element == "f64":
+        return struct.unpack("<d", struct.pack("<q", word))[0]
+    if kind.element == "f32":
+        return struct.unpack("<f", struct.pack("<I", word & 0xFFFFFFFF))[0]
+    return word
+
+
+class Program:
+    """A compiled module; attribute access gives its entries as Python functions."""
+
+    def __init__(self, text: str, **options: Any):
+        self.module = parse_module(text)
+        self.library = cpu.load(cpu.compile_module(self.module, **options))
+        self.status = 0
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        entry = self.library.entry(name)
+        signature = entry.signature
+
+        def call(*args: Any, table: int | None = None) -> Any:
+            flat = [w for k, v in zip(signature.args, args, strict=True) for w in words(k, v)]
+            assert len(flat) == signature.argument_words
+            arguments = (ctypes.c_int64 * len(flat))(*flat)
+            count = signature.result_words
+            results = (ctypes.c_int64 * (count + 1))(*[-77] * (count + 1))
+            self.status = entry(arguments, results, table)
+            assert results[count] == -77, "wrote past the results"
+            values = list(results)[:count]
+            if all(k.kind == "scalar" for k in signature.results):
+                values = [number(k, w) for k, w in zip(signature.results, values, strict=True)]
+            return values[0] if len(values) == 1 else tuple(values)
+
+        return call
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[..., Program]:
+    return Program

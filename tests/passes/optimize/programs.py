@@ -1,4 +1,4 @@
-"""Random functions over two arrays: arithmetic, memory, branches, nested loops, calls."""
+"""Random functions over two arrays and a local one: arithmetic, memory, loops, calls."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ class Writer:
         values.append(name)
 
     def cell(self) -> str:
-        return f"{self.draw(st.sampled_from(['%x', '%y']))}[{self.pick(self.indices)}]"
+        memory = self.draw(st.sampled_from(["%x", "%y", "%z"]))
+        size = SIZE if memory == "%z" else "?"
+        return f"{memory}[{self.pick(self.indices)}] : memref<{size}xf64>"
 
     def statement(self, depth: int) -> None:
         kinds = ["float", "index", "compare", "load", "store", "store", "call", "select", "dim"]
-        kind = self.draw(st.sampled_from(kinds + (["if", "for", "for"] if depth else [])))
+        kind = self.draw(st.sampled_from(kinds + (["if", "for", "for", "while"] if depth else [])))
         f, i = self.pick(self.floats), self.pick(self.indices)
         g, j = self.pick(self.floats), self.pick(self.indices)
         match kind:
@@ -59,9 +61,9 @@ class Writer:
                 op = self.draw(st.sampled_from(["slt", "eq", "ne", "uge"]))
                 self.new(f"arith.cmpi {op}, {i}, {j} : index", self.bools)
             case "load":
-                self.new(f"memref.load {self.cell()} : memref<?xf64>", self.floats)
+                self.new(f"memref.load {self.cell()}", self.floats)
             case "store":
-                self.lines.append(f"memref.store {f}, {self.cell()} : memref<?xf64>")
+                self.lines.append(f"memref.store {f}, {self.cell()}")
             case "call":
                 self.new(
                     f"func.call @helper({f}, {g}, %y, {i}) : "
@@ -75,6 +77,8 @@ class Writer:
                 self.new(f"arith.subi {self.indices.pop()}, %c1 : index", self.indices)
             case "if":
                 self.branch(depth)
+            case "while":
+                self.while_loop(depth)
             case _:
                 self.loop(depth)
 
@@ -98,6 +102,24 @@ class Writer:
         a, b = self.body(depth)
         self.lines += [f"scf.yield {a}, {b} : f64, f64", "}"]
         self.floats += [f"{name}#0", f"{name}#1"]
+
+    def while_loop(self, depth: int) -> None:
+        """Counts up to an index; carries one float."""
+        self.count += 1
+        k = self.count
+        start, stop = self.pick(self.floats), self.pick(self.indices)
+        self.lines += [
+            f"%r{k}:2 = scf.while (%n{k} = %c0, %a{k} = {start}) : (index, f64) -> (index, f64) {{",
+            f"%go{k} = arith.cmpi slt, %n{k}, {stop} : index",
+            f"scf.condition(%go{k}) %n{k}, %a{k} : index, f64",
+            f"}} do {{ ^bb0(%i{k} : index, %b{k} : f64):",
+        ]
+        self.indices.append(f"%i{k}")
+        a, _ = self.body(depth, f"%b{k}")
+        self.indices.remove(f"%i{k}")
+        self.lines += [f"%next{k} = arith.addi %i{k}, %c1 : index"]
+        self.lines += [f"scf.yield %next{k}, {a} : index, f64", "}"]
+        self.floats.append(f"%r{k}#1")
 
     def loop(self, depth: int) -> None:
         self.count += 1
@@ -129,6 +151,7 @@ def programs(draw: DrawFn, overlap: bool = False) -> str:
         + f"-> f64 attributes {{mlirad.alias = array<i64: {classes}, -1, -1, -1>}} {{\n"
         + CONSTANTS
         + f"%size = arith.constant {SIZE} : index\n"
+        + f"%z = memref.alloca() : memref<{SIZE}xf64>\n"
         + "\n".join(writer.lines)
         + f"\nfunc.return {result} : f64\n}}"
     )

@@ -149,7 +149,13 @@ class Interpreter:
                 return (x[1] if x[0] else x[2],)
             case arith.ExtUIOp():
                 return (unsigned(x[0]),)
-            case arith.IndexCastOp() | arith.TruncIOp() | arith.ExtSIOp() | arith.SIToFPOp():
+            case (
+                arith.FPToSIOp()
+                | arith.IndexCastOp()
+                | arith.TruncIOp()
+                | arith.ExtSIOp()
+                | arith.SIToFPOp()
+            ):
                 return (-int(x[0]) if x[0].dtype == bool and short != "trunci" else x[0],)
             case scf.IfOp():
                 region = op.true_region if x[0] else op.false_region

@@ -1,0 +1,1 @@
+"""Lets the tests in this folder and below import `interpreter`."""

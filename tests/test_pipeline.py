@@ -1,0 +1,52 @@
+"""Stages run in order, only as far as asked, and without passes that nothing needs."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import Builtin
+from xdsl.parser import Parser
+
+from mlirad import pipeline
+
+TEXT = """
+func.func @f(%x : f64) -> f64 attributes {mlirad.entry} {
+  %unused = arith.mulf %x, %x : f64
+  %y = func.call @g(%x) : (f64) -> f64
+  func.return %y : f64
+}
+func.func private @g(%x : f64) -> f64 { func.return %x : f64 }
+"""
+
+
+def parse():
+    context = Context()
+    for dialect in (Builtin, func.Func, arith.Arith):
+        context.load_dialect(dialect)
+    return Parser(context, TEXT).parse_module()
+
+
+def test_the_stages():
+    assert pipeline.stages() == ("python", "optimized", "differentiated", "lowered", "cpu")
+
+
+def test_running_to_a_stage_changes_the_module_in_place():
+    module, passes = parse(), []
+    result = pipeline.run(module, "cpu", callback=lambda name, _: passes.append(name))
+    assert result is module
+    assert [op.name for op in module.walk()] == ["builtin.module", "func.func", "func.return"]
+    assert passes[0] == "inline-calls"
+    assert passes[-1] == "gpu-to-scf"
+    assert not any(name.startswith("autodiff") for name in passes)
+
+
+def test_the_first_stage_changes_nothing():
+    module = parse()
+    before = str(module)
+    assert str(pipeline.run(module, "python")) == before
+
+
+def test_an_unknown_stage_is_named_with_those_there_are():
+    with pytest.raises(ValueError, match=r"no stage 'gpu'; the stages are python, optimized"):
+        pipeline.run(parse(), "gpu")

@@ -1,9 +1,10 @@
 """
 The state of one function while it is lowered, and what every part of the lowering uses.
 
-The body is lowered in one walk that assigns each variable the type seen so far. If a later
-assignment turns out to need a wider type, the walk is repeated with it; types only ever widen,
-so this ends, and most functions need one walk.
+As in numba, a variable has one type wherever flows of control meet, and an assignment starts
+anew. The body is lowered in one walk, which takes for a variable of a loop the type it has
+before the loop. If the loop turns out to need a wider type, the walk is repeated with it; types
+only ever widen, so this ends, and most functions need one walk.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from mlirad.errors import TypingError, UnsupportedError, describe
 from mlirad.frontend import casts, operators
 from mlirad.frontend.builder import SourceBuilder, Value
 from mlirad.frontend.ir_types import scalar_type, zero_attribute
-from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell, type_of
+from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell
 from mlirad.frontend.refusals import refusal
 from mlirad.frontend.source import Place, Source
-from mlirad.frontend.types import INT64, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import INT64, Scalar, Tuple, Type
 
 INDEX = IndexType()
 
@@ -70,7 +71,7 @@ class Body:
         device: bool,
     ):
         self.program, self.source, self.arguments, self.device = program, source, arguments, device
-        self.types: dict[str, Type] = {k: t for k, t in arguments.items() if t is not None}
+        self.types: dict[tuple[ast.stmt, str], Type] = {}
         self.env: dict[str, Operand] = {}
         self.locals: frozenset[str] = frozenset()
         self.unknown: dict[str, ast.AST] = {}
@@ -211,24 +212,13 @@ class Body:
             return TupleValue(tuple(self.coerce(o, t, node) for o, t in pairs))
         return operand
 
-    def bind(self, name: str, operand: Operand, node: ast.AST) -> None:
-        """Assigns to a variable, widening its type if it must be."""
-        type_ = type_of(operand)
-        if type_ is not None and not isinstance(type_, NoneType):
-            known = self.types.get(name)
-            if known is not None and known != type_:
-                type_ = self.unified(name, known, type_, node)
-                self.widened |= type_ != known
-            self.types[name] = type_
-            operand = self.coerce(operand, type_, node)
-        elif name in self.types:
-            raise self.typing_error(
-                node, f"'{name}' is {self.types[name]} elsewhere, but {spell(operand)} here"
-            )
+    def bind(self, name: str, operand: Operand) -> None:
+        """Assigns to a variable; it has the type of what was assigned last."""
         self.env[name] = operand
         self.hint(name, operand)
 
     def unified(self, name: str, known: Type, new: Type, node: ast.AST) -> Type:
+        """The type of a variable where two flows of control meet."""
         unified = casts.unify(known, new)
         if unified is None:
             what = f"the type of '{name}' changes from {known} to {new}"

@@ -10,6 +10,7 @@ from xdsl.dialects import arith, func, gpu
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.ir import SSAValue
 
+from mlirad.dialects.autodiff import StopGradientOp
 from mlirad.frontend import functions
 from mlirad.frontend.body import Callee
 from mlirad.frontend.builder import Value
@@ -44,6 +45,12 @@ def is_launchable(found: object) -> bool:
     if getattr(found, "is_kernel", False):
         return True
     return hasattr(found, "forall") and unwrap(found) is not None
+
+
+def is_stop_gradient(found: object) -> bool:
+    """Whether `found` is `mlirad.stop_gradient`, recognised by name: the API is above us."""
+    module = str(getattr(found, "__module__", "")).partition(".")[0]
+    return module == "mlirad" and getattr(found, "__name__", "") == "stop_gradient"
 
 
 def bind_arguments(
@@ -96,6 +103,8 @@ class Calls(Intrinsics):
             operand = self.expression(node.args[0])
             self.locate(node)
             return self.length(operand, node)
+        if is_stop_gradient(called.object):
+            return self.stop_gradient(node)
         if (scalar := functions.find(called.object)) is not None:
             return self.scalar_call(scalar, called, node)
         if is_launchable(called.object) and getattr(called.object, "is_kernel", False):
@@ -106,6 +115,13 @@ class Calls(Intrinsics):
         name = getattr(called.object, "__name__", None) or self.spelling(node.func)
         way_out = WAYS_OUT.get(name, "write it with loops and scalar functions")
         raise self.unsupported(node, f"'{name}' is not compiled", way_out)
+
+    def stop_gradient(self, node: ast.Call) -> Operand:
+        if len(node.args) != 1 or node.keywords:
+            raise self.typing_error(node, "'stop_gradient' takes one number")
+        value = self.value(node.args[0])
+        self.locate(node)
+        return Value(self.op(StopGradientOp(value.ssa)), value.type)
 
     def spelling(self, node: ast.expr) -> str:
         return ast.unparse(node)

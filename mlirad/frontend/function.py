@@ -73,7 +73,7 @@ class FunctionBody(Statements):
         result: Operand = Static(None)
         self.locate(self.source.tree)
         if valued:
-            result = self.env.get(RESULT) or self.zero(self.types[RESULT])
+            result = self.env[RESULT]
         type_ = type_of(result)
         if type_ is None or array_leaves(result):
             noun = "an array" if array_leaves(result) else spell(result)
@@ -114,7 +114,6 @@ class FunctionBody(Statements):
             else:
                 operand = rebuild(parameter, values, groups)
                 self.hint(name, operand)
-                widened = self.types[name]
-                self.env[name] = self.coerce(operand, widened, self.source.tree)
+                self.env[name] = operand
         self.block(self.statements)
         return block

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from mlirad.frontend.builder import Value
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.operands import Operand, Static
-from mlirad.frontend.types import INT32, INT64, Scalar
+from mlirad.frontend.types import INT32, INT64, UINT64, Scalar
 
 SIGNED_LESS = 2
 
@@ -32,6 +32,13 @@ class Range:
     nonnegative: bool
 
 
+def variable_type(types: list[Scalar]) -> Scalar:
+    """numba's type of the loop variable for the types of the arguments of `range`."""
+    if all(t.kind == "u" for t in types):
+        return UINT64
+    return INT32 if all(t.kind == "i" and t.bits <= 32 for t in types) else INT64
+
+
 class Ranges(Expressions):
     """Evaluates the `range(…)` of a `for` loop."""
 
@@ -43,16 +50,12 @@ class Ranges(Expressions):
             if value.type.kind not in "iu":
                 what = f"'range' needs ints, but got {value.type}"
                 raise self.typing_error(argument, what, "convert it with int(…)")
-            if value.type.kind == "u" and value.type.bits == 64:
-                what = "'range' over uint64 is not compiled"
-                raise self.unsupported(argument, what, "convert it with int(…)")
         start = values[0] if len(values) > 1 else None
         stop = values[1] if len(values) > 1 else values[0]
         step = values[2] if len(values) > 2 else None
         if step is not None and step.constant == 0:
             raise self.typing_error(node.iter, "the step of 'range' is 0", "use 1 or -1")
-        small = all(v.type.kind == "i" and v.type.bits <= 32 for v in values)
-        return self.counted(start, stop, step, INT32 if small else INT64, node)
+        return self.counted(start, stop, step, variable_type([v.type for v in values]), node)
 
     def range_arguments(self, node: ast.For) -> list[ast.expr]:
         match node.iter:

@@ -23,10 +23,18 @@ from mlirad.frontend.operands import (
     flatten,
     rebuild,
     spell,
+    type_of,
 )
-from mlirad.frontend.ranges import Ranges
+from mlirad.frontend.ranges import Range, Ranges
 from mlirad.frontend.structure import StoppableFor
-from mlirad.frontend.types import Array, Type
+from mlirad.frontend.types import BOOL, Type
+
+
+def is_fixed(operand: Operand | None) -> bool:
+    """Whether an operand is no number: an array, or a Python object."""
+    if isinstance(operand, TupleValue):
+        return any(is_fixed(element) for element in operand.elements)
+    return isinstance(operand, (ArrayRef, Static))
 
 
 class Statements(Ranges, Calls):
@@ -74,7 +82,7 @@ class Statements(Ranges, Calls):
         match target:
             case ast.Name(id=name):
                 self.locate(node)
-                self.bind(name, operand, node)
+                self.bind(name, operand)
             case ast.Subscript():
                 array, indices = self.element(target)
                 self.locate(node)
@@ -99,7 +107,7 @@ class Statements(Ranges, Calls):
             case ast.Name(id=name) as target:
                 read = ast.copy_location(ast.Name(name, ast.Load()), target)
                 left = self.value(read)
-                self.bind(name, self.operate(node.op, left, self.value(node.value), node), node)
+                self.bind(name, self.operate(node.op, left, self.value(node.value), node))
             case ast.Subscript() as target:
                 array, indices = self.element(target)
                 self.locate(node)
@@ -113,57 +121,54 @@ class Statements(Ranges, Calls):
     # Control flow
 
     def merged(
-        self, names: Sequence[str], branches: Sequence[dict[str, Operand]], node: ast.stmt
-    ) -> list[str]:
-        """The variables among `names` that become results; checks that the others agree."""
-        results: list[str] = []
+        self, names: Sequence[str], branches: Sequence[dict[str, Operand]], node: ast.If
+    ) -> dict[str, Type]:
+        """
+        The variables among `names` that become results of an `if`, and their types.
+
+        Arrays and objects are not values that a branch could choose: they must agree.
+        """
+        results: dict[str, Type] = {}
         for name in names:
             found = [env[name] for env in branches if name in env]
-            if not found:
-                continue
-            if any(isinstance(o, (Static, ArrayRef)) for o in found) or isinstance(
-                self.types.get(name), Array
-            ):
-                if any(o != found[0] for o in found):
+            types = [t for t in map(type_of, found) if t is not None]
+            if any(is_fixed(operand) for operand in found):
+                if any(operand != found[0] for operand in found):
+                    if len(types) == 2 and types[0] != types[1]:
+                        self.unified(name, types[0], types[1], node)
                     what = f"'{name}' is a different array or object depending on a condition"
-                    raise self.unsupported(
-                        node, what, "use each under its own name, inside the branch"
-                    )
+                    way_out = "use each under its own name, inside the branch"
+                    raise self.unsupported(node, what, way_out)
                 self.env[name] = found[0]
-            elif name in self.types:
-                results.append(name)
+            elif len(types) == 2:
+                results[name] = self.unified(name, types[0], types[1], node)
+            elif types:
+                results[name] = types[0]
         return results
 
     def outgoing(
-        self, env: dict[str, Operand], names: Sequence[str], node: ast.stmt
+        self, env: dict[str, Operand], types: dict[str, Type], node: ast.stmt
     ) -> list[SSAValue]:
         """The values of variables at the end of a region; 0 where one was never assigned."""
         self.locate(node)
         values: list[SSAValue] = []
-        for name in names:
-            type_ = self.types[name]
+        for name, type_ in types.items():
             operand = env.get(name)
             operand = self.zero(type_) if operand is None else self.coerce(operand, type_, node)
             values += flatten(operand)
         return values
 
-    def incoming(self, names: Sequence[str], values: Sequence[SSAValue]) -> None:
+    def incoming(self, types: dict[str, Type], values: Sequence[SSAValue]) -> None:
         """Binds variables to the results or arguments of a region op."""
         remaining = iter(values)
-        for name in names:
-            operand = rebuild(self.types[name], remaining)
-            self.env[name] = operand
-            self.hint(name, operand)
+        for name, type_ in types.items():
+            self.bind(name, rebuild(type_, remaining))
 
     def branch(self, node: ast.If) -> None:
         if (known := self.known_truth(node.test)) is not None:
             self.block(node.body if known else node.orelse)
             return
-        try:
-            condition = self.truth(node.test)
-        except Unresolved as missing:
-            self.incomplete = missing
-            condition = self.constant(False).ssa
+        condition = self.condition(node.test)
         live = self.liveness.after[node]
         names = [n for n in ordered_assignments([node]) if n in live]
         blocks = Block(), Block()
@@ -173,43 +178,68 @@ class Statements(Ranges, Calls):
                 self.block(body)
                 envs.append(self.env)
         results = self.merged(names, envs, node)
-        types = flatten_types([self.types[n] for n in results])
         for block, env in zip(blocks, envs, strict=True):
             with self.inside(block):
                 self.builder.insert(scf.YieldOp(*self.outgoing(env, results, node)))
-        self.locate(node)
         orelse = Region(blocks[1]) if node.orelse or results else Region()
+        types = flatten_types(list(results.values()))
         op = scf.IfOp(condition, types, Region(blocks[0]), orelse)
         self.builder.insert(op)
         self.incoming(results, op.results)
 
-    def carried(self, node: ast.For | ast.While, at_head: Sequence[str]) -> list[str]:
-        """The variables a loop passes from one iteration to the next, and on."""
+    def condition(self, test: ast.expr) -> SSAValue:
+        """The truth of `test`; False while it cannot be evaluated in this walk."""
+        try:
+            return self.truth(test)
+        except Unresolved as missing:
+            self.incomplete = missing
+            return self.constant(False).ssa
+
+    def carried(self, node: ast.For | ast.While, at_head: Sequence[str]) -> dict[str, Type]:
+        """
+        The variables a loop passes from one iteration to the next, and on, with their types.
+
+        A variable is one value in all iterations, so its type is known only after the body.
+        """
         head, after = self.liveness.head[node], self.liveness.after[node]
-        names = [
-            n for n in ordered_assignments([node]) if n in after or (n in head and n not in at_head)
-        ]
-        carried: list[str] = []
-        for name in names:
-            if isinstance(self.env.get(name), (ArrayRef, Static)):
+        types: dict[str, Type] = {}
+        for name in ordered_assignments([node]):
+            if name not in after and (name not in head or name in at_head):
                 continue
-            if name in self.types and not isinstance(self.types[name], Array):
-                carried.append(name)
-            elif name not in self.env and name not in self.types:
+            operand, known = self.env.get(name), self.types.get((node, name))
+            if operand is not None and is_fixed(operand):
+                continue
+            start = type_of(operand) if operand is not None else None
+            if start is not None:
+                known = start if known is None else self.unified(name, known, start, node)
+            if known is not None:
+                types[name] = self.types[node, name] = known
+            else:
                 # Its type comes from the body: the next walk carries it.
                 self.unknown.setdefault(name, node)
                 self.incomplete = self.incomplete or Unresolved(name, node)
-        return carried
+        return types
 
-    def check_unchanged(
-        self, before: dict[str, Operand], names: Sequence[str], node: ast.stmt
-    ) -> None:
-        """Arrays and objects keep their identity through a loop."""
-        for name in names:
-            old = before.get(name)
-            if isinstance(old, (ArrayRef, Static)) and self.env.get(name) != old:
+    def end_iteration(
+        self, node: ast.For | ast.While, before: dict[str, Operand], types: dict[str, Type]
+    ) -> list[SSAValue]:
+        """The carried variables at the end of the body; widens their types if it must."""
+        for name in ordered_assignments([node]):
+            old, new = before.get(name), self.env.get(name)
+            end = None if new is None else type_of(new)
+            if old is not None and is_fixed(old) and new != old:
+                if end != type_of(old):
+                    what = f"the type of '{name}' changes from {spell(old)} to {end} in a loop"
+                    raise self.typing_error(node, what, "use one name per type")
                 what = f"'{name}' becomes another array or object in a loop"
                 raise self.unsupported(node, what, "use one name per array; swap arrays outside")
+            if name in types and end is not None:
+                wide = self.unified(name, types[name], end, node)
+                self.widened |= wide != types[name]
+                self.types[node, name] = wide
+            elif end is not None and not is_fixed(new):
+                self.types.setdefault((node, name), end)
+        return self.outgoing(self.env, types, node)
 
     def for_loop(self, node: ast.For) -> None:
         try:
@@ -218,114 +248,80 @@ class Statements(Ranges, Calls):
             self.incomplete = missing
             counted = self.no_range()
         targets = ordered_assignments([ast.For(node.target, node.iter, [], [])])
-        names = self.carried(node, targets)
-        before = self.env
-        initial = self.outgoing(before, names, node)
-        stops = node.stops if isinstance(node, StoppableFor) else ()
-        if stops:
-            self.stoppable(node, counted, names, initial, stops)
+        types = self.carried(node, targets)
+        initial = self.outgoing(self.env, types, node)
+        if isinstance(node, StoppableFor):
+            self.stoppable(node, counted, types, initial)
             return
-        block = Block(arg_types=[INDEX, *flatten_types([self.types[n] for n in names])])
-        types = dict(self.types)
+        block = Block(arg_types=[INDEX, *flatten_types(list(types.values()))])
+        before = self.env
         zero, one = self.index_constant(0), self.index_constant(1)
         with self.inside(block):
-            self.incoming(names, block.args[1:])
+            self.incoming(types, block.args[1:])
             self.iteration(node, counted, block.args[0])
-            self.check_unchanged(before, ordered_assignments([node]), node)
-            self.builder.insert(scf.YieldOp(*self.outgoing(self.env, names, node)))
+            self.builder.insert(scf.YieldOp(*self.end_iteration(node, before, types)))
         self.locate(node)
         op = self.builder.insert(scf.ForOp(zero, counted.count, one, initial, block))
-        self.leave(names, op.results, types)
-        self.unknown_after(node, names)
+        self.incoming(types, op.results)
 
-    def iteration(self, node: ast.For, counted: Any, counter: SSAValue) -> None:
+    def iteration(self, node: ast.For, counted: Range, counter: SSAValue) -> None:
         self.locate(node.target)
         self.assign_to(node.target, self.loop_variable(counted, counter), node)
         self.block(node.body)
 
-    def leave(
-        self, names: Sequence[str], results: Sequence[SSAValue], types: dict[str, Type]
-    ) -> None:
-        """Binds loop results; those of a walk to be repeated have the types from before."""
-        new = self.types
-        self.types = {**new, **{n: types[n] for n in names}}
-        self.incoming(names, results)
-        self.types = new
-
-    def unknown_after(self, node: ast.For | ast.While, names: Sequence[str]) -> None:
-        """Notes what was assigned in a loop but could not leave it in this walk."""
-        for name in self.liveness.after[node] & frozenset(ordered_assignments([node])):
-            if name not in self.env:
-                self.unknown.setdefault(name, node)
-                self.incomplete = self.incomplete or Unresolved(name, node)
-
     def stoppable(
         self,
-        node: ast.For,
-        counted: Any,
-        names: list[str],
+        node: StoppableFor,
+        counted: Range,
+        types: dict[str, Type],
         initial: list[SSAValue],
-        stops: Sequence[str],
     ) -> None:
         """A counted loop that may end early, as an `scf.while` over the counter."""
-        types = dict(self.types)
-        arg_types = [INDEX, *flatten_types([self.types[n] for n in names])]
+        arg_types = [INDEX, *flatten_types(list(types.values()))]
         test, body = Block(arg_types=arg_types), Block(arg_types=arg_types)
         before = self.env
         with self.inside(test):
-            self.incoming(names, test.args[1:])
+            self.incoming(types, test.args[1:])
             condition = self.below(test.args[0], counted.count)
-            for stop in stops:
-                condition = self.unless(self.flag(stop), condition)
+            for stop in node.stops:
+                condition = self.unless(stop, condition)
             self.builder.insert(scf.ConditionOp(condition, *test.args))
         with self.inside(body):
-            self.incoming(names, body.args[1:])
+            self.incoming(types, body.args[1:])
             self.iteration(node, counted, body.args[0])
-            self.check_unchanged(before, ordered_assignments([node]), node)
             self.locate(node)
             following = self.next_count(body.args[0])
-            self.builder.insert(scf.YieldOp(following, *self.outgoing(self.env, names, node)))
+            values = self.end_iteration(node, before, types)
+            self.builder.insert(scf.YieldOp(following, *values))
         self.locate(node)
-        start = self.index_constant(0)
-        op = scf.WhileOp([start, *initial], arg_types, Region(test), Region(body))
-        self.builder.insert(op)
-        self.leave(names, op.results[1:], types)
-        self.unknown_after(node, names)
+        start = [self.index_constant(0), *initial]
+        op = self.builder.insert(scf.WhileOp(start, arg_types, Region(test), Region(body)))
+        self.incoming(types, op.results[1:])
 
-    def flag(self, name: str) -> Value:
-        """A flag of the restructured body; False while unknown in this walk."""
-        operand = self.env.get(name)
-        return operand if isinstance(operand, Value) else self.constant(False)
-
-    def unless(self, flag: Value, condition: SSAValue) -> SSAValue:
-        """`condition and not flag`."""
-        held = operators.unary("Not", flag, self.builder)
-        return self.both(held, lambda: Value(condition, held.type), eager=True).ssa
+    def unless(self, flag: str, condition: SSAValue) -> SSAValue:
+        """`condition and not flag`; a flag is False while unknown in this walk."""
+        operand = self.env.get(flag)
+        value = operand if isinstance(operand, Value) else self.constant(False)
+        held = operators.unary("Not", value, self.builder)
+        return self.both(held, lambda: Value(condition, BOOL), eager=True).ssa
 
     def while_loop(self, node: ast.While) -> None:
-        names = self.carried(node, ())
-        initial = self.outgoing(self.env, names, node)
-        types = dict(self.types)
-        arg_types = flatten_types([self.types[n] for n in names])
+        types = self.carried(node, ())
+        initial = self.outgoing(self.env, types, node)
+        arg_types = flatten_types(list(types.values()))
         test, body = Block(arg_types=arg_types), Block(arg_types=arg_types)
         before = self.env
         with self.inside(test):
-            self.incoming(names, test.args)
-            try:
-                condition = self.truth(node.test)
-            except Unresolved as missing:
-                self.incomplete = missing
-                condition = self.constant(False).ssa
+            self.incoming(types, test.args)
+            condition = self.condition(node.test)
             self.builder.insert(scf.ConditionOp(condition, *test.args))
         with self.inside(body):
-            self.incoming(names, body.args)
+            self.incoming(types, body.args)
             self.block(node.body)
-            self.check_unchanged(before, ordered_assignments([node]), node)
-            self.builder.insert(scf.YieldOp(*self.outgoing(self.env, names, node)))
+            self.builder.insert(scf.YieldOp(*self.end_iteration(node, before, types)))
         self.locate(node)
         op = self.builder.insert(scf.WhileOp(initial, arg_types, Region(test), Region(body)))
-        self.leave(names, op.results, types)
-        self.unknown_after(node, names)
+        self.incoming(types, op.results)
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], None]] = {

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mlirad.errors import AliasError, ArgumentTypeError, RecordingError
 from mlirad.runtime import recording
@@ -91,8 +93,9 @@ def gather_program():
         kept = index.copy()
 
         def pull(dy, dx, _index, _scale):
-            np.add.at(dx, kept, scale * dy)
-            dy[...] = 0
+            cotangent = scale * dy
+            dy[...] = 0  # first: dx may be the same memory
+            np.add.at(dx, kept, cotangent)
 
         return pull
 
@@ -405,3 +408,71 @@ def test_recordings_are_per_thread(square):
         square(x)
     assert square.log == ["primal", "augment"]
     tape.backward()
+
+
+SIZE = 6
+VIEWS = [slice(None, 2), slice(1, 6, 3), slice(4, None, -3), slice(-1, None), slice(2, 4)]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["square", "gather", "assign", "constant"]),
+        *[st.tuples(st.integers(0, 2), st.sampled_from(VIEWS))] * 2,
+        st.tuples(st.integers(0, 1), st.integers(0, 1)),
+    ),
+    max_size=8,
+)
+
+
+def run_steps(steps, arrays, tape=None):
+    """A random program over views of three arrays; in plain numpy without a tape."""
+    square, gather = square_program(), gather_program()
+    assign = tape.assign if tape else lambda x, v: x.__setitem__(..., v)
+    for kind, (to, target), (origin, source), index in steps:
+        y, x = arrays[to][target], arrays[origin][source]
+        if kind == "square":
+            square(y)
+        elif kind == "gather":
+            gather(y, x, np.array(index[: len(y)]) % len(x), 0.75)
+        elif kind == "assign":
+            assign(y, x if len(x) in (1, len(y)) else x[0:1])
+        else:
+            assign(y, 0.5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=STEPS, seed=st.integers(0, 2**32 - 1))
+def test_random_programs_agree_with_complex_step(steps, seed):
+    random = np.random.default_rng(seed)
+    start, direction, cotangent = random.uniform(0.5, 1.5, (3, 3, SIZE))
+    start, direction, cotangent = start.copy(), direction.copy(), cotangent.copy()
+    watched = (0, 1)  # the third becomes active if a value reaches it
+    direction[2] = 0
+
+    stepped = [x + 1e-30j * v for x, v in zip(start, direction, strict=True)]
+    run_steps(steps, stepped)
+    tangent = np.imag(stepped) / 1e-30
+
+    arrays = [x.copy() for x in start]
+    with Tape(*(arrays[k] for k in watched), mode=Mode.FORWARD) as tape:
+        for k in watched:
+            tape.shadow(arrays[k])[...] = direction[k]
+        run_steps(steps, arrays, tape)
+    np.testing.assert_array_equal(arrays, np.real(stepped))
+    for k in watched:
+        np.testing.assert_allclose(tape.shadow(arrays[k]), tangent[k], rtol=1e-12)
+
+    arrays = [x.copy() for x in start]
+    with Tape(*(arrays[k] for k in watched)) as tape:
+        run_steps(steps, arrays, tape)
+    for array in arrays:
+        array[...] = np.nan  # nothing may be read from here on
+    inner = 0.0
+    for k, array in enumerate(arrays):
+        try:
+            tape.shadow(array)[...] = cotangent[k]
+        except RecordingError:
+            assert not tangent[k].any()
+            continue
+        inner += cotangent[k] @ tangent[k]
+    tape.backward()
+    pulled = sum(tape.shadow(arrays[k]) @ direction[k] for k in watched)
+    np.testing.assert_allclose(pulled, inner, rtol=1e-10, atol=1e-12)

@@ -60,33 +60,22 @@ def assemble(writer: ModuleWriter) -> str:
         "attributes #1 = { nounwind }",
         '!0 = !{!"branch_weights", i32 1, i32 100000}',
     ]
-    versions: list[str] = []
+    used: list[str] = []
     for symbol, group in writer.variants.items():
-        mappings = writer.target.variants[symbol]
+        versions = writer.target.variants[symbol]
+        mappings = ",".join(version.mapping for version in versions)
         parts.append(
             f"attributes #{group} = {{ nounwind willreturn memory(none) "
-            f'"vector-function-abi-variant"="{",".join(mappings)}" }}'
+            f'"vector-function-abi-variant"="{mappings}" }}'
         )
-        scalar = "float" if ".f32" in symbol or symbol.endswith("f") else "double"
-        for mapping in mappings:
-            lanes, arguments = _shape(mapping)
-            name = mapping.partition("(")[2].removesuffix(")")
-            vector = f"<{lanes} x {scalar}>"
-            parts.append(f"declare {vector} @{name}({', '.join([vector] * arguments)}) #0")
-            versions.append(f"ptr @{name}")
-    if versions:
+        parts += [version.declaration for version in versions]
+        used += [f"ptr @{version.name}" for version in versions]
+    if used:
         parts.append(
-            f"@llvm.compiler.used = appending global [{len(versions)} x ptr] "
-            f'[{", ".join(versions)}], section "llvm.metadata"'
+            f"@llvm.compiler.used = appending global [{len(used)} x ptr] "
+            f'[{", ".join(used)}], section "llvm.metadata"'
         )
     return "\n".join(parts) + "\n"
-
-
-def _shape(mapping: str) -> tuple[int, int]:
-    """Lanes and arguments of a vector version, from its mangled name `_ZGV_LLVM_N4vv_…`."""
-    code = mapping.removeprefix("_ZGV_LLVM_N").partition("_")[0]
-    lanes = code.rstrip("v")
-    return int(lanes), len(code) - len(lanes)
 
 
 def native_type(type: Attribute) -> NativeType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mlirad.backends.vector_math import VARIANTS
+from mlirad.backends.vector_math import VARIANTS, VectorVersion
 
 # By the name of the op. Each becomes the intrinsic `llvm.NAME.TYPE`.
 INTRINSICS: Mapping[str, str] = {
@@ -65,15 +65,14 @@ class Target:
 
     `maths` names the function for an op of `math` on an LLVM type; `spaces` the LLVM address
     space for a memory space of a memref; `atomics` makes `memref.atomic_rmw` atomic;
-    `variants` are the vector versions of functions, as the attribute
-    `vector-function-abi-variant` has them.
+    `variants` are the vector versions of functions.
     """
 
     maths: Mapping[tuple[str, str], str]
     spaces: Mapping[int, int] = field(default_factory=lambda: dict[int, int]())
     atomics: bool = False
-    variants: Mapping[str, tuple[str, ...]] = field(
-        default_factory=lambda: dict[str, tuple[str, ...]]()
+    variants: Mapping[str, tuple[VectorVersion, ...]] = field(
+        default_factory=lambda: dict[str, tuple[VectorVersion, ...]]()
     )
 
 

@@ -71,7 +71,8 @@ def ops(program):
       %r = arith.select %c, %a, %b : f64
       return %r : f64
     }
-    func.func @constants() -> (f64, f64, f64, f64, f32, f32, i1, i64, i8) attributes {mlirad.entry} {
+    func.func @constants() -> (f64, f64, f64, f64, f32, f32, i1, i64, i8)
+        attributes {mlirad.entry} {
       %0 = arith.constant 0x7FF0000000000000 : f64
       %1 = arith.constant 0x7FF8000000000000 : f64
       %2 = arith.constant -0.0 : f64

@@ -18,7 +18,7 @@ from mlirad.passes import check_stage
 from mlirad.passes.base import Pass
 
 if TYPE_CHECKING:
-    from mlirad.backends.cpu import NativeObject
+    from mlirad.backends.native import NativeObject
 
 Callback = Callable[[str, ModuleOp], None]
 """Called with the name of each pass that has run, and the module as it left it."""

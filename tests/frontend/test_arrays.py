@@ -1,8 +1,7 @@
 """Arrays: negative indices, shapes, layouts, element types."""
 
 import numpy as np
-
-from tests.frontend.native import call
+from compiled import call
 
 FACTORS = (2.0, 3.0, 5.0)
 

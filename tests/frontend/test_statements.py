@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.frontend.native import call
+from compiled import call
 
 
 def falling_range(n):

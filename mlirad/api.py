@@ -37,7 +37,7 @@ def kernel(
     """
     _check_options("kernel", options)
     if function is None:
-        return lambda inner: kernel(inner)
+        return kernel
     if isinstance(function, Kernel):
         return function
     return Kernel(PythonProgram(_python(function, "kernel"), is_kernel=True))
@@ -63,7 +63,7 @@ def jit(
     """
     _check_options("jit", options)
     if function is None:
-        return lambda inner: jit(inner)
+        return jit
     if isinstance(function, Function):
         return function
     return Function(PythonProgram(_python(function, "jit"), is_kernel=False))
@@ -93,10 +93,10 @@ Differentiable = Kernel | Function | ConfiguredKernel | Callable[..., Any]
 @overload
 def reverse(f: Kernel, /, *annotations: Kind, ret: Kind | None = None) -> Kernel: ...
 @overload
-def reverse(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Function: ...
-def reverse(
-    f: Kernel | Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None
-) -> Kernel | Function:
+def reverse(f: Function, /, *annotations: Kind, ret: Kind | None = None) -> Function: ...
+@overload
+def reverse(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any: ...
+def reverse(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any:
     """
     Builds the reverse-mode derivative of a kernel or function.
 
@@ -121,10 +121,10 @@ def reverse(
 @overload
 def forward(f: Kernel, /, *annotations: Kind, ret: Kind | None = None) -> Kernel: ...
 @overload
-def forward(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Function: ...
-def forward(
-    f: Kernel | Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None
-) -> Kernel | Function:
+def forward(f: Function, /, *annotations: Kind, ret: Kind | None = None) -> Function: ...
+@overload
+def forward(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any: ...
+def forward(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any:
     """
     Builds the forward-mode derivative of a kernel or function.
 
@@ -144,12 +144,12 @@ def forward(
 
 
 def _derive(
-    mode: Mode, f: Kernel | Callable[..., Any], annotations: Sequence[Kind], ret: Kind | None
+    mode: Mode, f: Callable[..., Any], annotations: Sequence[Kind], ret: Kind | None
 ) -> Kernel | Function:
     if isinstance(f, ConfiguredKernel):
         raise LaunchTypeError(
-            f"{f.kernel.name}: the derivative of a kernel has no grid yet\n"
-            f"  build it from the kernel and launch that: {mode.value}({f.kernel.name}, …)[grid, block](…)"
+            f"{f.kernel.name}: a derivative is built from the kernel, without a grid\n"
+            f"  write {mode.value}({f.kernel.name}, …)[grid, block](…)"
         )
     base = as_callable(f)
     program = base.program
@@ -213,9 +213,9 @@ def autodiff(
             f"  pass {base.name}[grid, block] or {base.name}.forall(n) to autodiff"
         )
     kinds = _verify_annotated(base.program, mode, arguments, ret)
-    derived = base.derived(mode, kinds, ret)
+    derived = base.derivative(mode, kinds, ret, immediate=True)
     values = [value for argument in arguments for value in argument.values]
-    primal, *derivatives = derived.run(configured.sizes if configured else (), values)
+    primal, *derivatives = derived.call(configured.sizes if configured else (), values)
     if mode is Mode.FORWARD:
         return primal, derivatives[0]
     cotangents = iter(derivatives)

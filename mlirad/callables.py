@@ -1,20 +1,19 @@
-"""The objects that Python code calls and launches: compiled on first use, for what they are given."""
+"""The objects that Python code calls and launches, compiled on first use."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
-
 from mlirad.derived import DerivedProgram
-from mlirad.errors import AliasError, LaunchError, LaunchTypeError
-from mlirad.frontend.types import Type
+from mlirad.errors import AliasError, LaunchError, LaunchTypeError, TypingError
+from mlirad.frontend.types import Array, Tuple, Type
 from mlirad.program import Program, PythonProgram
 from mlirad.runtime import recording
 from mlirad.runtime.aliasing import alias_partition
 from mlirad.runtime.annotations import Annotation
-from mlirad.runtime.arguments import key_of, leaf_names, leaves, overlaps_itself, type_of
+from mlirad.runtime.arguments import is_array, key_of, leaf_names, leaves, overlaps_itself, type_of
 from mlirad.runtime.recording import Mode
 from mlirad.runtime.sizes import Sizes, forall_sizes, launch_sizes
 from mlirad.runtime.specialize import Request, Specialization, Specializations
@@ -28,7 +27,9 @@ class Compiled:
     def __init__(self, program: Program):
         self.program = program
         self.specializations = Specializations(self._build)
-        self._derived: dict[Hashable, Compiled] = {}
+        self._derivatives: dict[Hashable, Compiled] = {}
+        self.recordables: dict[Hashable, object] = {}
+        """For recordings, by the structure of the arguments."""
         self.__name__ = program.name
         if isinstance(program, PythonProgram):
             self.py_func = program.function
@@ -73,19 +74,31 @@ class Compiled:
         self.program.verify(args)
         try:
             return self.specializations.compile(key, self.request(args, alias))
-        except LaunchError as error:
-            # Such arrays are typed as read-only, and the program has just been refused for that.
-            names = [
-                n
-                for n, value in zip(self._names(args), leaves(args), strict=True)
-                if _folded(value)
-            ]
-            if not names:
-                raise
-            raise AliasError(
-                f"{self.name}: {', '.join(map(repr, names))}: several elements of the array share "
-                f"memory, and it is written\n  pass a copy: np.array({names[0]})\n{error}"
-            ) from None
+        except TypingError as error:
+            self._explain_folded(args, alias, error)
+            raise
+
+    def _explain_folded(
+        self, args: Sequence[Any], alias: tuple[int, ...], error: TypingError
+    ) -> None:
+        """
+        Raises an AliasError if `error` is that an array which overlaps itself is written.
+
+        Such arrays are typed as read-only; without them there must be no error.
+        """
+        folded = [_folded(value) for value in leaves(args)]
+        if not any(folded):
+            return
+        types = [_writable(type_of(value)) for value in args]
+        try:
+            self.program.lower(self.program.agree(types), alias)
+        except TypingError:
+            return
+        names = [name for name, found in zip(self._names(args), folded, strict=True) if found]
+        raise AliasError(
+            f"{self.name}: {', '.join(map(repr, names))}: several elements of the array share "
+            f"memory, and it is written\n  pass a copy: np.array({names[0]})\n{error}"
+        ) from None
 
     def _names(self, args: Sequence[Any]) -> list[str]:
         """The names of the leaves of `args`."""
@@ -96,12 +109,18 @@ class Compiled:
             for name in leaf_names(parameter, type_of(value))
         ]
 
-    def derived(self, mode: Mode, kinds: tuple[type[Annotation], ...], ret: Any) -> Compiled:
-        """The derivative that `autodiff` runs, built once."""
-        found = self._derived.get((mode, kinds, ret))
+    def derivative(
+        self,
+        mode: Mode,
+        kinds: tuple[type[Annotation], ...],
+        returns: type[Annotation] | None,
+        immediate: bool = False,
+    ) -> Compiled:
+        """The derivative that `autodiff` and the transforms run, built once."""
+        key = mode, kinds, returns, immediate
+        found = self._derivatives.get(key)
         if found is None:
-            program = DerivedProgram(self.program, mode, kinds, ret, immediate=True)
-            found = self._derived[mode, kinds, ret] = type(self)(program)
+            found = self._derivatives[key] = type(self)(DerivedProgram(self.program, *key))
         return found
 
     def call(self, sizes: tuple[int, ...], args: Sequence[Any]) -> Any:
@@ -185,7 +204,17 @@ class Compiled:
 
 
 def _folded(value: object) -> bool:
-    return isinstance(value, np.ndarray) and value.flags.writeable and overlaps_itself(value)
+    return is_array(value) and value.flags.writeable and overlaps_itself(value)
+
+
+def _writable(type_: Type) -> Type:
+    match type_:
+        case Array():
+            return replace(type_, writable=True)
+        case Tuple(elements):
+            return Tuple(tuple(map(_writable, elements)))
+        case _:
+            return type_
 
 
 class Function(Compiled):

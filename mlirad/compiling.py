@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlirad.frontend import types as t
 from mlirad.program import Program
@@ -12,15 +12,22 @@ from mlirad.runtime.specialize import Entry, Request, Specialization
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirad.backends.cpu import Library
     from mlirad.backends.native import NativeObject
 
 
 def compile_program(program: Program, request: Request) -> Specialization:
-    """Machine code for `program`: from the disk cache if it is there, else compiled and kept."""
+    """`program`, callable for arguments as in `request`."""
+    library, result, types = load(program, request)
+    return Specialization(program.name, entry(library, program.name), types, result)
+
+
+def load(program: Program, request: Request) -> tuple[Library, t.Type, tuple[t.Type, ...]]:
+    """The machine code of `program`, the type of its result, and the types that it takes."""
     from mlirad.backends import cpu
 
     native, result, types = _native(program, request)
-    return Specialization(program.name, _entry(cpu.load(native), program.name), types, result)
+    return cpu.load(native), result, types
 
 
 def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, tuple[t.Type, ...]]:
@@ -47,14 +54,12 @@ def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, t
     return native, lowered.result, lowered.types
 
 
-def _entry(library: object, name: str) -> Entry:
-    from mlirad.backends.cpu import Library
-
-    assert isinstance(library, Library)
+def entry(library: Library, name: str) -> Entry:
+    """The function `name` of `library`, with room for its results."""
     native = library.entry(name)
     words = ctypes.c_uint64 * max(native.signature.result_words, 1)
 
-    def call(args: bytes) -> tuple[int, ctypes.Array[ctypes.c_uint64]]:
+    def call(args: Any) -> tuple[int, ctypes.Array[ctypes.c_uint64]]:
         results = words()
         return native(args, results), results
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from mlirad.errors import ArgumentTypeError, LaunchTypeError
 from mlirad.frontend import types as t
 from mlirad.program import Lowered, Program
 from mlirad.runtime.annotations import Active, Annotation, Const, Dual
-from mlirad.runtime.arguments import flat_types
+from mlirad.runtime.arguments import flat_types, is_array, is_tuple
 from mlirad.runtime.checks import Argument, check_values, report
 from mlirad.runtime.recording import Mode
 
@@ -143,9 +141,9 @@ class DerivedProgram(Program):
             value = next(values)
             if kind.shadowed:
                 shadow = next(values)
-                if isinstance(value, tuple):
+                if is_tuple(value):
                     return False
-                if isinstance(value, np.ndarray) and value.shape != shadow.shape:
+                if is_array(value) and value.shape != shadow.shape:
                     return False
         return True
 

@@ -11,7 +11,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from inspect import Signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -92,9 +92,9 @@ class PythonProgram(Program):
         self.name = self.function.__name__
         self.parameters = code.co_varnames[: code.co_argcount]
 
-    @cached_property
+    @property
     def signature(self) -> Signature | None:
-        return inspect.signature(self.function)
+        return _signature(self.function)
 
     def lower(self, types: Sequence[Type], alias: Sequence[int]) -> Lowered:
         from mlirad.frontend.lower import lower_function
@@ -111,3 +111,8 @@ class PythonProgram(Program):
         from mlirad.runtime.fingerprint import fingerprint
 
         return fingerprint(self.function) + (b"kernel" if self.is_kernel else b"jit")
+
+
+@cache
+def _signature(function: FunctionType) -> Signature:
+    return inspect.signature(function)

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirad.derived import SEED, DerivedProgram, Kind, Part, bundle, is_active, shadow_type
-from mlirad.dialects.autodiff import Activity, FwdDiffOp, RevDiffOp
+from mlirad.dialects.autodiff import Activity, FwdDiffOp, RevDiffOp, SplitOp
 from mlirad.frontend import types as t
 from mlirad.frontend.ir_types import flatten_types
 from mlirad.program import SIZES, Lowered
@@ -91,6 +91,20 @@ def wrap(wrapping: Wrapping) -> Lowered:
     if not isinstance(wrapping.seed, t.NoneType):
         types.append(wrapping.seed)
     return Lowered(base.module, program.name, _result_type(wrapping), tuple(types))
+
+
+def split(
+    lowered: Lowered, active: Sequence[bool], augmented: str, reverse: str, is_kernel: bool
+) -> None:
+    """Asks for both halves of the reverse mode of a program, for its `active` leaves."""
+    callee = demote(lowered)
+    kinds = [Activity.DUP if leaf else Activity.CONST for leaf in active]
+    if is_kernel:
+        kinds = [Activity.CONST] * SIZES + kinds
+    returned = [Activity.CONST] * len(callee.function_type.outputs)
+    request = SplitOp(lowered.symbol, augmented, reverse, kinds, returned)
+    request.location = callee.location
+    lowered.module.body.block.add_op(request)
 
 
 def demote(lowered: Lowered) -> func.FuncOp:
@@ -179,7 +193,7 @@ def _returned(wrapping: Wrapping) -> tuple[list[Attribute], list[Activity]]:
 def _reverse(
     wrapping: Wrapping, leaves: Sequence[Leaf], arguments: Sequence[SSAValue]
 ) -> tuple[list[Operation], list[SSAValue]]:
-    """The ops of the wrapper, the request last, and the wrapper's results, in the order in which Python gets them."""
+    """The ops of the wrapper, the request last; and its results in the order for Python."""
     inputs, activity = _inputs(leaves, arguments)
     types, returned = _returned(wrapping)
     for leaf, value in zip(leaves, arguments[len(arguments) - len(leaves) :], strict=True):

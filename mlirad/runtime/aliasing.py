@@ -7,12 +7,13 @@ reverse sweep must keep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mlirad.runtime.arguments import AnyArray, address
+from mlirad.runtime.arguments import AnyArray, address, is_array
 
+_shares_memory: Callable[..., bool] = np.shares_memory  # its stub knows two values of max_work
 _MAX_WORK = 10_000  # of numpy's exact solver, which is exponential at worst
 
 
@@ -35,7 +36,7 @@ def bounds(array: AnyArray) -> tuple[int, int]:
 def may_overlap(a: AnyArray, b: AnyArray) -> bool:
     """Whether `a` and `b` share a byte: exact where that is cheap to find out, else True."""
     try:
-        return np.shares_memory(a, b, max_work=_MAX_WORK)
+        return _shares_memory(a, b, max_work=_MAX_WORK)
     except (ValueError, RuntimeError):  # numpy.exceptions.TooHardError is a RuntimeError
         return True
 
@@ -60,8 +61,9 @@ def alias_partition(values: Sequence[object]) -> tuple[int, ...]:
     Numbers count up from 0 by first occurrence, so equal partitions are equal tuples; -1
     stands for what is no array. Overlap is made transitive.
     """
-    places = [k for k, value in enumerate(values) if isinstance(value, np.ndarray)]
-    pairs = overlapping_pairs([values[k] for k in places])  # pyright: ignore[reportArgumentType]
+    arrays = [(k, value) for k, value in enumerate(values) if is_array(value)]
+    places = [k for k, _ in arrays]
+    pairs = overlapping_pairs([array for _, array in arrays])
     partition = [-1] * len(values)
     leader = list(range(len(places)))
     for i, j in pairs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,16 @@ _ELEMENTS: dict[np.dtype[Any], t.Scalar] = {
 _FLAGS = 0x1 | 0x100 | 0x400  # C-contiguous, aligned, writable: what a type depends on
 
 
+def is_array(value: object) -> TypeGuard[AnyArray]:
+    """Whether `value` is a numpy array, said so that a type checker learns the most from it."""
+    return isinstance(value, np.ndarray)
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    """As `is_array`, for tuples."""
+    return isinstance(value, tuple)
+
+
 class Refused(Exception):
     """A value that cannot be passed: the error class, what it is, and the way out."""
 
@@ -55,7 +65,7 @@ class Refused(Exception):
 
 def type_of(value: object) -> t.Type:
     """The type of `value` as an argument; raises `Refused` if native code cannot take it."""
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return _array_type(value)
     scalar = _SCALARS.get(type(value))
     if scalar is not None:
@@ -64,8 +74,8 @@ def type_of(value: object) -> t.Type:
         return _int_type(value)
     if value is None:
         return t.NoneType()
-    if isinstance(value, tuple):
-        return t.Tuple(tuple(type_of(element) for element in value))  # pyright: ignore[reportUnknownVariableType]
+    if is_tuple(value):
+        return t.Tuple(tuple(type_of(element) for element in value))
     raise _refusal(value)
 
 
@@ -81,7 +91,7 @@ def _array_type(array: AnyArray) -> t.Array:
     if type(array) not in (np.ndarray, np.memmap):
         raise Refused(
             ArgumentTypeError,
-            f"a {type(array).__name__}, a subclass of numpy.ndarray whose extra meaning would be lost",
+            f"a {type(array).__name__}, a subclass of numpy.ndarray whose meaning would be lost",
             "pass np.asarray(…) of it",
         )
     element = _ELEMENTS.get(array.dtype)
@@ -166,21 +176,22 @@ def _is_injective(array: AnyArray, limit: int = 100_000) -> bool:
     """The exact test, by listing all addresses; large arrays are taken to overlap."""
     if 0 in array.strides or array.size > limit:
         return False
-    offsets = np.zeros((), dtype=np.int64)
+    offsets = np.zeros(1, dtype=np.int64)
     for stride, length in zip(array.strides, array.shape, strict=True):
-        offsets = np.add.outer(offsets, stride * np.arange(length))
-    return bool(np.all(np.diff(np.sort(offsets, axis=None)) >= array.itemsize))
+        steps = np.arange(length, dtype=np.int64) * stride
+        offsets = (offsets[..., np.newaxis] + steps).reshape(-1)
+    return bool(np.all(np.diff(np.sort(offsets)) >= array.itemsize))
 
 
 def key_of(value: object) -> object:
     """Something hashable and quick to get that decides `type_of(value)`."""
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         flags = value.flags
         if flags.c_contiguous:
             return type(value), value.dtype, value.ndim, flags.num & _FLAGS
         return type(value), value.dtype, value.ndim, flags.num & _FLAGS, overlaps_itself(value)
-    if isinstance(value, tuple):
-        return tuple(key_of(element) for element in value)  # pyright: ignore[reportUnknownVariableType]
+    if is_tuple(value):
+        return tuple(key_of(element) for element in value)
     if type(value) is int:
         return int if -(2**63) <= value < 2**63 else _int_type(value)
     return type(value)
@@ -190,8 +201,8 @@ def leaves(values: Sequence[object]) -> list[Any]:
     """The values with tuples replaced by their elements, in order, and `None` left out."""
     flat: list[object] = []
     for value in values:
-        if isinstance(value, tuple):
-            flat += leaves(value)  # pyright: ignore[reportUnknownArgumentType]
+        if is_tuple(value):
+            flat += leaves(value)
         elif value is not None:
             flat.append(value)
     return flat

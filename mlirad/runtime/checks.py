@@ -19,6 +19,8 @@ from mlirad.runtime.arguments import (
     AnyArray,
     Refused,
     address,
+    is_array,
+    is_tuple,
     leaf_names,
     leaves,
     overlaps_itself,
@@ -159,19 +161,20 @@ def _check_argument(argument: Argument) -> Iterator[Problem]:
 
 
 def _same_structure(value: Any, shadow: Any) -> bool:
-    if isinstance(value, tuple):
+    if is_tuple(value):
         return (
-            isinstance(shadow, tuple)
-            and len(value) == len(shadow)  # pyright: ignore[reportUnknownArgumentType]
-            and all(map(_same_structure, value, shadow))  # pyright: ignore[reportUnknownArgumentType]
+            is_tuple(shadow)
+            and len(value) == len(shadow)
+            and all(map(_same_structure, value, shadow))
         )
-    return not isinstance(shadow, tuple)
+    return not is_tuple(shadow)
 
 
 def _without_derivative(name: str, type_: t.Type, kind: Kind) -> Problem:
     return Problem(
         ArgumentTypeError,
-        f"argument {name!r} is {_a(type_)}, which has no derivative, but is annotated {kind.__name__}",
+        f"argument {name!r} is {_a(type_)}, which has no derivative, but is annotated "
+        f"{kind.__name__}",
         "annotate it Const",
     )
 
@@ -236,7 +239,7 @@ def _check_shadow(argument: Argument, type_: t.Array) -> Iterator[Problem]:
     if type_.element.kind != "f":
         yield _without_derivative(name, type_, argument.kind)
         return
-    if not isinstance(shadow, np.ndarray):
+    if not is_array(shadow):
         yield Problem(
             ArgumentTypeError,
             f"the shadow of argument {name!r} is {_describe(shadow)}, but the argument is an array",
@@ -246,13 +249,15 @@ def _check_shadow(argument: Argument, type_: t.Array) -> Iterator[Problem]:
     if shadow.dtype != value.dtype:
         yield Problem(
             ArgumentTypeError,
-            f"the shadow of argument {name!r} has dtype {shadow.dtype}, but the argument {value.dtype}",
+            f"the shadow of argument {name!r} has dtype {shadow.dtype}, "
+            f"but the argument {value.dtype}",
             f"pass an array like it: np.zeros_like({name})",
         )
     if shadow.shape != value.shape:
         yield Problem(
             LaunchError,
-            f"the shadow of argument {name!r} has shape {shadow.shape}, but the argument {value.shape}",
+            f"the shadow of argument {name!r} has shape {shadow.shape}, "
+            f"but the argument {value.shape}",
             f"pass an array like it: np.zeros_like({name})",
         )
     if not shadow.flags.writeable and (argument.kind is an.Duplicated or value.flags.writeable):
@@ -264,7 +269,7 @@ def _check_shadow(argument: Argument, type_: t.Array) -> Iterator[Problem]:
     elif shadow.flags.writeable and overlaps_itself(shadow):
         yield Problem(
             AliasError,
-            f"the shadow of argument {name!r} overlaps itself: several of its elements share memory",
+            f"the shadow of argument {name!r} overlaps itself: its elements share memory",
             "pass a shadow whose elements are all different memory, such as shadow.copy()",
         )
 
@@ -290,8 +295,8 @@ def _buffers(arguments: Sequence[Argument]) -> Iterator[_Buffer]:
         if not argument.kind.shadowed or len(shadows) != len(values):
             shadows = [None] * len(values)
         for name, value, shadow in zip(names, values, shadows, strict=True):
-            if isinstance(value, np.ndarray):
-                usable = isinstance(shadow, np.ndarray) and shadow.shape == value.shape
+            if is_array(value):
+                usable = is_array(shadow) and shadow.shape == value.shape
                 yield _Buffer(name, argument.kind, value, shadow if usable else None)
 
 
@@ -317,7 +322,8 @@ def _check_overlaps(arguments: Sequence[Argument]) -> Iterator[Problem]:
             first, second = shadowed[i - count].name, shadowed[j - count].name
             yield Problem(
                 AliasError,
-                f"the shadows of arguments {first!r} and {second!r} overlap, but the arguments do not",
+                f"the shadows of arguments {first!r} and {second!r} overlap, "
+                "but the arguments do not",
                 "give every shadow memory of its own",
             )
 
@@ -346,7 +352,8 @@ def _check_primals(a: _Buffer, b: _Buffer) -> Iterator[Problem]:
 
 
 def _overlap_alike(a: _Buffer, b: _Buffer) -> bool:
-    assert a.shadow is not None and b.shadow is not None
+    assert a.shadow is not None
+    assert b.shadow is not None
     offsets = address(b.array) - address(a.array), address(b.shadow) - address(a.shadow)
     if offsets[0] != offsets[1]:
         return False
@@ -366,7 +373,7 @@ def _is_number(value: object) -> bool:
 
 
 def _describe(value: object) -> str:
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return f"an array of dtype {value.dtype}"
     return "None" if value is None else _a(type(value).__name__)
 

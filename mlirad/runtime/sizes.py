@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from mlirad.errors import LaunchError, LaunchTypeError, UnsupportedError
+from mlirad.runtime.arguments import is_tuple
 
 Sizes: TypeAlias = tuple[int, int, int, int, int, int]
 """Blocks in x, y, z, then threads per block in x, y, z."""
@@ -26,13 +27,13 @@ def launch_sizes(name: str, configuration: object) -> Sizes:
         LaunchError: a size is not positive or exceeds a limit of CUDA.
         UnsupportedError: a stream or dynamic shared memory was given.
     """
-    if not isinstance(configuration, tuple) or len(configuration) < 2:  # pyright: ignore[reportUnknownArgumentType]
+    if not is_tuple(configuration) or len(configuration) < 2:
         raise LaunchTypeError(
             f"{name}[…] takes a grid and a block, but got {configuration!r}\n"
             f"  write {name}[blocks, threads_per_block](…), or {name}.forall(n)(…)"
         )
-    grid, block, *more = configuration  # pyright: ignore[reportUnknownVariableType]
-    if any(extra not in (0, None) for extra in more) or len(more) > 2:  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    grid, block, *more = configuration
+    if any(extra not in (0, None) for extra in more) or len(more) > 2:
         raise UnsupportedError(
             f"{name}[…]: streams and dynamic shared memory are not supported\n"
             f"  write {name}[blocks, threads_per_block](…)"
@@ -61,7 +62,7 @@ def forall_sizes(name: str, count: object) -> Sizes:
 
 
 def _three(name: str, what: str, given: object, limits: Sequence[int]) -> tuple[int, int, int]:
-    given_sizes: tuple[object, ...] = given if isinstance(given, (tuple, list)) else (given,)  # pyright: ignore[reportUnknownVariableType, reportAssignmentType]
+    given_sizes: tuple[object, ...] = given if is_tuple(given) else (given,)
     if not 1 <= len(given_sizes) <= 3:
         raise LaunchError(
             f"{name}: the {what} has {len(given_sizes)} dimensions, but at most 3 exist"
@@ -78,11 +79,11 @@ def _three(name: str, what: str, given: object, limits: Sequence[int]) -> tuple[
     return x, y, z
 
 
-def _integer(name: str, what: str, value: object) -> int:
+def _integer(name: str, what: str, value: Any) -> int:
     if isinstance(value, bool):
         raise LaunchTypeError(f"{name}: {what} is a bool ({value}), not an integer")
     try:
-        return index(value)  # pyright: ignore[reportArgumentType]
+        return index(value)
     except TypeError:
         raise LaunchTypeError(
             f"{name}: {what} is {value!r}, not an integer\n  use // where a size is computed"

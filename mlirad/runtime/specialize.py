@@ -17,7 +17,7 @@ from mlirad.runtime.arguments import Packer, Unpacker, flat_types
 
 
 class Entry(Protocol):
-    """Native code: takes the words of the arguments, returns a status and the words of the results."""
+    """Native code: takes the words of the arguments, returns a status and those of the results."""
 
     def __call__(self, args: Any, /) -> tuple[int, Any]: ...
 

@@ -51,6 +51,17 @@ class Program(Protocol):
     def kernel(self, function: FunctionType, arguments: Sequence[Operand]) -> str: ...
 
 
+def unify(a: Type, b: Type) -> Type | None:
+    """The type that holds values of both; tuples element by element, arrays only if equal."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return casts.unify(a, b)
+    if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.elements) == len(b.elements):
+        elements = [unify(x, y) for x, y in zip(a.elements, b.elements, strict=True)]
+        known = tuple(e for e in elements if e is not None)
+        return Tuple(known) if len(known) == len(elements) else None
+    return a if a == b else None
+
+
 class Unresolved(Exception):
     """A variable was read whose type this walk does not know yet."""
 
@@ -219,7 +230,7 @@ class Body:
 
     def unified(self, name: str, known: Type, new: Type, node: ast.AST) -> Type:
         """The type of a variable where two flows of control meet."""
-        unified = casts.unify(known, new)
+        unified = unify(known, new)
         if unified is None:
             what = f"the type of '{name}' changes from {known} to {new}"
             if name.startswith("$"):

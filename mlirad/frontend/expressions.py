@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad.frontend import casts, operators
 from mlirad.frontend.arrays import Arrays
-from mlirad.frontend.body import Unresolved
+from mlirad.frontend.body import Unresolved, unify
 from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import flatten_type
 from mlirad.frontend.operands import (
@@ -281,7 +281,7 @@ class Expressions(Arrays):
         return isinstance(self.env.get(name), Static)
 
     def select(self, condition: SSAValue, a: Value, b: Value, node: ast.AST) -> Value:
-        type_ = casts.unify(a.type, b.type)
+        type_ = unify(a.type, b.type)
         if not isinstance(type_, Scalar):
             raise self.typing_error(node, f"one value is {a.type}, the other {b.type}")
         self.locate(node)
@@ -320,7 +320,7 @@ class Expressions(Arrays):
         if left is None or right is None or isinstance(a, ArrayRef) or isinstance(b, ArrayRef):
             what = f"a condition cannot choose between {spell(a)} and {spell(b)}"
             raise self.unsupported(where, what, "use an 'if' statement around the whole use")
-        type_ = casts.unify(left, right)
+        type_ = unify(left, right)
         if type_ is None or isinstance(type_, NoneType):
             raise self.typing_error(where, f"one value is {left}, the other {right}")
         return type_

@@ -50,7 +50,7 @@ def ordered_assignments(statements: Iterable[ast.stmt]) -> list[str]:
 
 
 class Liveness:
-    """`after[s]`: live behind statement `s`; `head[s]`: at the start of an iteration of loop `s`."""
+    """`after[s]`: live behind statement `s`; `head[s]`: before an iteration of loop `s`."""
 
     def __init__(self, body: Sequence[ast.stmt], results: Names) -> None:
         self.after: dict[ast.stmt, Names] = {}

@@ -111,7 +111,7 @@ def carried_from_the_last_iteration(x, n):
     for i in range(n):
         if i > 0:
             p = previous * 0.5 + x[i]  # noqa: F821 (assigned in the iteration before)
-        previous = x[i] + p
+        previous = x[i] + p  # noqa: F841
     return p
 
 

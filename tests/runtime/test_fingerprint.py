@@ -256,7 +256,7 @@ def test_no_compiler_is_imported():
 
 def test_kernels_of_numba():
     cuda = pytest.importorskip("numba.cuda")
-    from numba import njit
+    from numba import float64, njit
     from numba.cuda import grid
 
     @njit
@@ -265,7 +265,7 @@ def test_kernels_of_numba():
 
     @cuda.jit
     def kernel(x):
-        scratch = cuda.shared.array(4, np.float64)
+        scratch = cuda.shared.array(4, float64)
         i = grid(1) + cuda.threadIdx.x + cuda.blockDim.x
         scratch[0] = inner(x[i])
         cuda.syncthreads()

@@ -25,8 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineMap
 
-SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
-"""Bytes of an element in memory."""
+from mlirad.backends.native import SIZES
 
 
 def is_memref(type: Attribute) -> TypeGuard[MemRefType[Attribute]]:

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+"""Bytes of an element in memory, by its LLVM type."""
+
 
 @dataclass(frozen=True, slots=True)
 class NativeType:

@@ -7,7 +7,7 @@ that LLVM inlines them.
 
 from __future__ import annotations
 
-from mlirad.backends.descriptors import SIZES
+from mlirad.backends.native import SIZES
 
 BYTES = """
 define internal i64 @mlirad_bytes(i64 %count, i64 %each) alwaysinline #1 {

@@ -157,7 +157,7 @@ class FunctionWriter:
     def fresh(self, hint: str | None = None) -> str:
         """A name that is not in use."""
         self._next += 1
-        if hint and not hint[0].isdigit():
+        if hint:
             return f"%{hint}.{self._next}"
         return f"%.{self._next}"
 
@@ -165,7 +165,7 @@ class FunctionWriter:
         """Appends an instruction whose result is `value`."""
         self._next = number = self._next + 1
         hint = value.name_hint
-        name = f"%{hint}.{number}" if hint and not hint[0].isdigit() else f"%.{number}"
+        name = f"%{hint}.{number}" if hint else f"%.{number}"
         self.lines.append(f"{name} = {text}")
         self.values[value] = name
 

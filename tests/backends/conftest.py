@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,43 @@ class Program:
 @pytest.fixture(scope="session")
 def program() -> Callable[..., Program]:
     return Program
+
+
+class Runtime:
+    """A table of callbacks that counts, and refuses the allocation number `fail` and later."""
+
+    def __init__(self, fail: int = 0, cut: tuple[int, ...] = ()):
+        self.blocks: dict[int, Any] = {}
+        self.count, self.fail, self.cut, self.launches = 0, fail, cut, 0
+        address = ctypes.c_void_p
+        self.callbacks = (
+            ctypes.CFUNCTYPE(address, ctypes.c_int64)(self.allocate),
+            ctypes.CFUNCTYPE(None, address)(self.release),
+            ctypes.CFUNCTYPE(None, address, address, address, ctypes.c_int64)(self.launch),
+        )
+        self.table = (address * 3)(*(ctypes.cast(c, address) for c in self.callbacks))
+        self.address = ctypes.addressof(self.table)
+
+    def allocate(self, size: int) -> int | None:
+        self.count += 1
+        if self.fail and self.count >= self.fail:
+            return None
+        block = (ctypes.c_char * size)()
+        self.blocks[ctypes.addressof(block)] = block
+        return ctypes.addressof(block)
+
+    def release(self, address: int) -> None:
+        del self.blocks[address]
+
+    def launch(self, kernel: int, table: int, args: int, blocks: int) -> None:
+        """Runs the blocks in pieces, the last piece first."""
+        self.launches += 1
+        run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(kernel)
+        edges = [0, *(c for c in self.cut if c < blocks), blocks]
+        for first, end in reversed(list(pairwise(edges))):
+            run(table, args, first, end)
+
+
+@pytest.fixture(scope="session")
+def runtime() -> Callable[..., Runtime]:
+    return Runtime

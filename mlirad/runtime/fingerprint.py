@@ -265,10 +265,10 @@ def library_name(value: object) -> str | None:
             return f"{value.__module__}.{value.__qualname__}"
     elif library(type(value).__module__) is not None:
         # An object, such as `numba.float64`: it must be what the library knows by some name.
-        home = type(value).__module__
-        while home:
-            for known, candidate in vars(sys.modules.get(home, builtins)).items():
-                if candidate is value:
-                    return f"{home}.{known}"
-            home = home.rpartition(".")[0]
+        for home in (type(value).__module__, getattr(value, "__module__", None) or ""):
+            while library(home) is not None:
+                for known, candidate in vars(sys.modules.get(home, builtins)).items():
+                    if candidate is value:
+                        return f"{home}.{known}"
+                home = home.rpartition(".")[0]
     return None

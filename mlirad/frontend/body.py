@@ -95,6 +95,7 @@ class Body:
         self.sizes: dict[tuple[SSAValue, int], SSAValue] = {}
         self.entry = Block()
         self.builder = SourceBuilder(InsertPoint.at_end(self.entry))
+        self.locations: dict[tuple[int, int], FileLineColLoc] = {}
         self.filename = StringAttr(source.filename)
 
     # Places and errors
@@ -102,9 +103,11 @@ class Body:
     def locate(self, node: ast.AST) -> None:
         """Ops inserted from now on come from `node`."""
         where = self.source.where(node)
-        self.builder.location = FileLineColLoc(
-            self.filename, IntAttr(where.line), IntAttr(where.column)
-        )
+        key = (where.line, where.column)
+        if (location := self.locations.get(key)) is None:
+            location = FileLineColLoc(self.filename, *map(IntAttr, key))
+            self.locations[key] = location
+        self.builder.location = location
 
     def typing_error(self, node: ast.AST, what: str, way_out: str = "") -> TypingError:
         """A `TypingError` at `node` that names the arguments it involves and their types."""

@@ -55,6 +55,7 @@ class Liveness:
     def __init__(self, body: Sequence[ast.stmt], results: Names) -> None:
         self.after: dict[ast.stmt, Names] = {}
         self.head: dict[ast.stmt, Names] = {}
+        self.exposed: dict[ast.stmt, Names] = {}
         self.block(body, results)
 
     def block(self, statements: Sequence[ast.stmt], live: Names) -> Names:
@@ -70,12 +71,10 @@ class Liveness:
                 return self.block(body, live) | self.block(orelse, live) | reads(test)
             case ast.For():
                 return self.before_for(statement, live)
-            case ast.While(test=test, body=body):
-                head = live | reads(test)
-                head |= self.block(body, head)
-                head |= self.block(body, head)
-                self.head[statement] = head
-                return head
+            case ast.While():
+                self.head[statement] = live | reads(statement.test) | self.reads_first(statement)
+                self.block(statement.body, self.head[statement])
+                return self.head[statement]
             case ast.AugAssign(target=target, value=value):
                 # `x += 1` reads what its syntax tree says it only stores.
                 return live | names(target, ast.Store) | reads(target) | reads(value)
@@ -86,11 +85,15 @@ class Liveness:
 
     def before_for(self, statement: ast.For, live: Names) -> Names:
         target = names(statement.target, ast.Store)
-        head = live
+        head = live | (self.reads_first(statement) - target)
         if isinstance(statement, StoppableFor):
             head |= frozenset(statement.stops)
-        # Twice, because what one iteration leaves is what the next one reads.
-        head |= self.block(statement.body, head) - target
-        head |= self.block(statement.body, head) - target
+        self.block(statement.body, head)
         self.head[statement] = head
         return head | reads(statement.iter)
+
+    def reads_first(self, loop: ast.For | ast.While) -> Names:
+        """What the body of a loop may read before it assigns it, whatever follows the loop."""
+        if loop not in self.exposed:
+            self.exposed[loop] = self.block(loop.body, EMPTY)
+        return self.exposed[loop]

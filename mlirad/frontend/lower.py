@@ -27,7 +27,7 @@ from mlirad.frontend.calls import KERNELS, bind_arguments
 from mlirad.frontend.function import FunctionBody
 from mlirad.frontend.ir_types import flatten_types, leaves
 from mlirad.frontend.operands import Operand, Static, array_leaves, type_of
-from mlirad.frontend.source import Place, read
+from mlirad.frontend.source import Place, Source, read
 from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
 
 SIZES = ("gx", "gy", "gz", "bx", "by", "bz")
@@ -104,17 +104,16 @@ class ModuleBuilder:
             ]
         key = (function, tuple(alias) if alias else None, *map(parameter_key, parameters))
         if key not in self.kernels:
-            self.kernels[key] = self.add_kernel(function, parameters, alias)
+            self.kernels[key] = self.add_kernel(read(function), parameters, alias)
         return self.kernels[key]
 
     def add_kernel(
         self,
-        function: FunctionType,
+        source: Source,
         parameters: Sequence[Type | Static],
         alias: Sequence[int] | None,
         name: str | None = None,
     ) -> str:
-        source = read(function)
         body = FunctionBody(self, source, parameters, device=True, groups=alias)
         block, _ = body.run(kernel=True)
         symbol = self.unique(name or source.name, True)
@@ -199,10 +198,7 @@ def host_function(kernel: gpu.FuncOp, name: str) -> func.FuncOp:
     return op
 
 
-def check_arguments(
-    function: Callable[..., object], types: Sequence[Type], alias: Sequence[int] | None
-) -> None:
-    source = read(function)
+def check_arguments(source: Source, types: Sequence[Type], alias: Sequence[int] | None) -> None:
     try:
         bind_arguments(source.function, types, {})
     except TypeError as error:
@@ -247,14 +243,14 @@ def lower_function(
         where = source.where(source.tree)
         what = "'boundscheck=True' is not compiled yet"
         raise UnsupportedError(describe(where, what, "leave it out"))
-    check_arguments(function, types, alias)
+    check_arguments(source, types, alias)
     symbol = name or source.name
     bound = bind_arguments(source.function, types, {})
     parameters = [as_parameter(p) for p in bound.values()]
     builder = ModuleBuilder(symbol)
     result: Type = NoneType()
     if kernel:
-        builder.add_kernel(source.function, parameters, alias, symbol)
+        builder.add_kernel(source, parameters, alias, symbol)
         kernel_op = builder.device.last_op
         assert isinstance(kernel_op, gpu.FuncOp)
         entry, before = host_function(kernel_op, symbol), len(SIZES)

@@ -55,10 +55,11 @@ def recognise(found: object) -> Static:
 def attribute(base: Static, name: str) -> Static:
     """`base.name`. Raises `Undefined` where there is no such attribute."""
     if base.path is not None:
-        return Static(getattr(base.object, name, None), f"{base.path}.{name}")
+        # Not evaluated: outside a kernel these attributes raise or do not exist.
+        return Static(base.object, f"{base.path}.{name}")
     if isinstance(base.object, ModuleType):
         if base.object.__name__ in GPU_MODULES and name in GPU_NAMES:
-            return Static(getattr(base.object, name, None), name)
+            return Static(base.object, name)
     try:
         return Static(getattr(base.object, name))
     except AttributeError:

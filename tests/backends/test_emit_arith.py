@@ -7,6 +7,8 @@ import struct
 import numpy as np
 import pytest
 
+from mlirad.backends.emit_llvm import emit
+
 INTEGERS = (
     "addi subi muli andi ori xori divsi divui floordivsi ceildivsi ceildivui remsi remui "
     "shli shrsi shrui maxsi minsi maxui minui"
@@ -262,3 +264,36 @@ def test_division_by_constants(ops):
         a = signed(a, 64)
         want = (0, signed(-a, 64), a // 7, a - truncating(a, 7) * 7)
         assert ops.by_constants(a) == want
+
+
+def test_fast_math_is_used_only_where_an_op_asks_for_it(program):
+    text = """
+    func.func @f(%a: f64, %b: f64) -> (f64, i1) attributes {mlirad.entry} {
+      %0 = arith.addf %a, %b fastmath<reassoc,nnan> : f64
+      %1 = arith.mulf %0, %b fastmath<fast> : f64
+      %2 = math.sin %1 fastmath<afn> : f64
+      %3 = arith.subf %2, %a : f64
+      %4 = arith.cmpf olt, %3, %b : f64
+      %5 = arith.negf %3 : f64
+      return %5, %4 : f64, i1
+    }"""
+    compiled = program(text)
+    assert compiled.f(0.0, 0.0) == (0.0, 0)
+    lines = emit(compiled.module)
+    assert "fadd nnan reassoc double" in lines or "fadd reassoc nnan double" in lines
+    assert "call afn double @llvm.sin.f64" in lines
+    assert "fsub double" in lines
+    assert "fneg double" in lines
+
+
+def test_overflow_flags_are_kept(program):
+    text = """
+    func.func @f(%a: i64) -> i64 attributes {mlirad.entry} {
+      %0 = arith.addi %a, %a overflow<nsw> : i64
+      %1 = arith.muli %0, %a : i64
+      return %1 : i64
+    }"""
+    compiled = program(text)
+    assert compiled.f(3) == 18
+    assert "add nsw i64" in emit(compiled.module)
+    assert "mul i64" in emit(compiled.module)

@@ -201,3 +201,51 @@ def test_vector_versions_agree_with_mpmath(program):
             want = np.array([float(reference(*a)) for a in arguments])
             eps = np.finfo(kind).eps
             assert np.all(np.abs(y - want) <= 4.5 * eps * np.abs(want)), (op, type)
+
+
+LOOP = """
+func.func @{op}_{type}(%x: memref<?x{type}>, %z: memref<?x{type}>, %y: memref<?x{type}>)
+    attributes {{mlirad.entry, mlirad.alias = array<i64: 0, 1, 2>}} {{
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %n = memref.dim %x, %0 : memref<?x{type}>
+  scf.for %i = %0 to %n step %1 {{
+    %v = memref.load %x[%i] : memref<?x{type}>
+    %u = memref.load %z[%i] : memref<?x{type}>
+    %w = math.{op} {operands} : {type}
+    memref.store %w, %y[%i] : memref<?x{type}>
+  }}
+  return
+}}"""
+SPECIAL = [
+    0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 1e-310, 1e-40, 1e308, -1e308,
+    1e-300, 709.0, 710.0, -745.0, -750.0, 88.0, 89.0, -104.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5,
+    3.0, -3.0, 1e10, 1e22, -1e22, 1 + 1e-10, 1 - 1e-10, 1e-8, -1e-8, 20.0, 1024.0, 1023.9,
+    -1074.0, 127.9, 128.0, -149.0, 2.0**53, 1e-45, 3e38,
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not cpu.has_vector_math(), reason="libmvec is not there")
+def test_vector_versions_agree_with_scalar_ones_at_singular_points(program):
+    two = {"powf", "atan2"}
+    kinds = (("f64", np.float64), ("f32", np.float32))
+    text = "\n".join(
+        LOOP.format(op=op, type=type, operands="%v, %u" if op in two else "%v")
+        for type, _ in kinds
+        for op in (*VECTOR, *two)
+    )
+    vector, scalar = program(text), program(text, opt_level=0)
+    for type, kind in kinds:
+        with np.errstate(over="ignore", under="ignore"):
+            values = np.array(SPECIAL).astype(kind)
+        eps, tiny = np.finfo(kind).eps, np.finfo(kind).smallest_subnormal
+        for op in (*VECTOR, *two):
+            x, z = (np.resize(a, 2048) for a in np.meshgrid(values, values))
+            got, want = np.empty_like(x), np.empty_like(x)
+            getattr(vector, f"{op}_{type}")(x, z, got)
+            getattr(scalar, f"{op}_{type}")(x, z, want)
+            with np.errstate(invalid="ignore", over="ignore"):
+                near = np.abs(got - want) <= np.maximum(8 * eps * np.abs(want), 4 * tiny)
+            alike = ((got == want) | near) & (np.signbit(got) == np.signbit(want))
+            wrong = ~(alike | (np.isnan(got) & np.isnan(want)))
+            assert not wrong.any(), (op, type, x[wrong][:3], got[wrong][:3], want[wrong][:3])

@@ -29,6 +29,7 @@ from mlirad.frontend.ir_types import flatten_types, leaves
 from mlirad.frontend.operands import Operand, Static, array_leaves, type_of
 from mlirad.frontend.source import Place, Source, read
 from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
+from mlirad.passes.derivatives.libm import LIBM_RULES
 
 SIZES = ("gx", "gy", "gz", "bx", "by", "bz")
 """The first arguments of the host function of a kernel: blocks, then threads per block."""
@@ -50,7 +51,9 @@ class ModuleBuilder:
     def __init__(self, name: str) -> None:
         self.host = Block()
         self.device = Block()
-        self.symbols: dict[bool, set[str]] = {False: {name}, True: set()}
+        # A Python function named like one of libm must not take its place.
+        self.symbols: dict[bool, set[str]] = {False: set(LIBM_RULES), True: set(LIBM_RULES)}
+        self.name = self.unique(name, False)
         self.functions: dict[Hashable, Callee] = {}
         self.kernels: dict[Hashable, str] = {}
         self.active: list[tuple[object, bool]] = []
@@ -129,7 +132,9 @@ class ModuleBuilder:
 
     def finish(self) -> ModuleOp:
         """The module: functions, then the kernels and what they call."""
-        functions = [op for op in self.host.ops]
+        declare_missing(self.host)
+        declare_missing(self.device)
+        functions = list(self.host.ops)
         for op in functions:
             op.detach()
         module = ModuleOp([])
@@ -141,6 +146,20 @@ class ModuleBuilder:
             module.body.block.add_op(kernels)
         module.body.block.add_ops(functions)
         return module
+
+
+def declare_missing(block: Block) -> None:
+    """Declares the functions of libm that the functions of a symbol table call."""
+    known = {op.sym_name.data for op in block.ops if isinstance(op, (func.FuncOp, gpu.FuncOp))}
+    for top in list(block.ops):
+        for op in top.walk():
+            if isinstance(op, func.CallOp) and (name := op.callee.string_value()) not in known:
+                types = [v.type for v in op.operands], [v.type for v in op.results]
+                declaration = func.FuncOp.external(name, *types)
+                declaration.attributes["mlirad.pure"] = UnitAttr()
+                declaration.location = op.location
+                block.add_op(declaration)
+                known.add(name)
 
 
 def parameter(operand: Operand) -> Type | Static:
@@ -230,7 +249,8 @@ def lower_function(
         kernel: whether it is launched on a grid. Its entry then takes six sizes first.
         alias: one number per array and scalar among the arguments (tuples flattened): arrays
             with equal numbers may overlap, others never do; -1 for scalars.
-        name: the symbol of the entry; by default the function's name.
+        name: the symbol of the entry, by default the function's name; one that belongs to
+            libm gets a number.
         boundscheck: not compiled yet.
 
     Raises:
@@ -244,10 +264,10 @@ def lower_function(
         what = "'boundscheck=True' is not compiled yet"
         raise UnsupportedError(describe(where, what, "leave it out"))
     check_arguments(source, types, alias)
-    symbol = name or source.name
     bound = bind_arguments(source.function, types, {})
     parameters = [as_parameter(p) for p in bound.values()]
-    builder = ModuleBuilder(symbol)
+    builder = ModuleBuilder(name or source.name)
+    symbol = builder.name
     result: Type = NoneType()
     if kernel:
         builder.add_kernel(source, parameters, alias, symbol)

@@ -178,7 +178,10 @@ class DerivedProgram(Program):
                 next(numbers)
         base = self.base.lower([part.primal for part in parts], primal_alias)
         parts = [replace(p, primal=type_) for p, type_ in zip(parts, base.types, strict=True)]
-        parts = [replace(p, shadow=fit_shadow(p.primal, p.shadow)) for p in parts]
+        parts = [
+            replace(p, shadow=fit_shadow(p.primal, p.shadow)) if p.kind.shadowed else p
+            for p in parts
+        ]
         returns = self.result_kind(base.result)
         seed = self._seed_type(base.result, returns, seeds)
         return wrap(Wrapping(self, base, parts, primal_alias, returns, seed))

@@ -11,7 +11,6 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from inspect import Signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -94,7 +93,7 @@ class PythonProgram(Program):
 
     @property
     def signature(self) -> Signature | None:
-        return _signature(self.function)
+        return inspect.signature(self.function)
 
     def lower(self, types: Sequence[Type], alias: Sequence[int]) -> Lowered:
         from mlirad.frontend.lower import lower_function
@@ -111,8 +110,3 @@ class PythonProgram(Program):
         from mlirad.runtime.fingerprint import fingerprint
 
         return fingerprint(self.function) + (b"kernel" if self.is_kernel else b"jit")
-
-
-@cache
-def _signature(function: FunctionType) -> Signature:
-    return inspect.signature(function)

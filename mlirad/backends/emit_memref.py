@@ -147,8 +147,8 @@ def alloca(w: FunctionWriter, op: Operation) -> None:
             raise unsupported(op, f"a local array of type {op.results[0].type} is not supported")
         space = layout.pointer.removeprefix("ptr")
         pointer = w.fresh(op.results[0].name_hint)
-        place = f", {space.strip()}" if space else ""
-        w.allocas.append(f"{pointer} = alloca [{total} x i8]{place}, align 64")
+        place = f",{space}" if space else ""
+        w.allocas.append(f"{pointer} = alloca [{total} x i8], align 64{place}")
     w.values[op.results[0]] = Descriptor(pointer, sizes, None, layout, layout.width)
 
 
@@ -189,7 +189,8 @@ def loops(w: FunctionWriter, sizes: Sequence[str], body: Callable[[list[str]], N
 
 def copy(w: FunctionWriter, op: Operation) -> None:
     source, target = w.memref(op.operands[0]), w.memref(op.operands[1])
-    if source.strides is None and target.strides is None:
+    plain = source.layout.pointer == target.layout.pointer == "ptr"
+    if plain and source.strides is None and target.strides is None:
         total = str(source.layout.width)
         for size in source.sizes:
             total = multiply(w, total, size)

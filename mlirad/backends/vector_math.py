@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 ONE = (
     "sin cos tan exp exp2 log log2 log10 tanh sinh cosh asin acos atan asinh acosh atanh "
-    "expm1 log1p erf cbrt"
+    "expm1 log1p erf erfc exp10 cbrt"
 )
-TWO = "pow atan2"
+TWO = "pow atan2 hypot"
 # Lanes of doubles, and the letter of the vector ABI: SSE, AVX2, AVX-512.
 WIDTHS = ((2, "b"), (4, "d"), (8, "e"))
 INTRINSIC = frozenset(

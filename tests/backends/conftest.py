@@ -126,5 +126,10 @@ class Runtime:
 
 
 @pytest.fixture(scope="session")
+def parse() -> Callable[[str], ModuleOp]:
+    return parse_module
+
+
+@pytest.fixture(scope="session")
 def runtime() -> Callable[..., Runtime]:
     return Runtime

@@ -1,7 +1,13 @@
 """Arrays of every layout, views, allocations."""
 
+from dataclasses import replace
+
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
+
+from mlirad.backends.emit_llvm import emit
+from mlirad.backends.target import CPU
 
 ELEMENTS = {
     "f64": np.float64, "f32": np.float32, "i8": np.int8, "i16": np.int16, "i32": np.int32,
@@ -289,3 +295,21 @@ def test_what_is_held_is_freed_when_memory_runs_out(ops, runtime):
         ops.local(3, 2, table=callbacks.address)
         assert ops.status == (fail > 0)
         assert not callbacks.blocks
+
+
+def test_address_spaces_and_atomics_are_the_target_s(parse):
+    text = """
+    func.func @f(%x: memref<?xf64>, %i: index, %v: f64) -> f64 attributes {mlirad.entry} {
+      %s = memref.alloca() : memref<8xf64, 5 : i64>
+      memref.store %v, %s[%i] : memref<8xf64, 5 : i64>
+      %c = "memref.cast"(%s) : (memref<8xf64, 5 : i64>) -> memref<?xf64, 5 : i64>
+      %l = memref.load %c[%i] : memref<?xf64, 5 : i64>
+      %o = "memref.atomic_rmw"(%l, %x, %i) <{kind = 0 : i64}> : (f64, memref<?xf64>, index) -> f64
+      return %o : f64
+    }"""
+    target = replace(CPU, spaces={5: 5}, atomics=True)
+    written = emit(parse(text), target)
+    assert "alloca [64 x i8], align 64, addrspace(5)" in written
+    assert "load double, ptr addrspace(5)" in written
+    assert "atomicrmw fadd ptr" in written
+    llvm.parse_assembly('target datalayout = "A5"\n' + written).verify()

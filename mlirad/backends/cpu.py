@@ -78,6 +78,7 @@ def _text(module: ModuleOp) -> str:
 def _optimize(text: str, opt_level: int) -> llvm.ModuleRef:
     machine = _machine(opt_level)
     module = llvm.parse_assembly(text)
+    module.verify()  # passes end the process on what the verifier would report
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=opt_level)

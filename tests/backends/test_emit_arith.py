@@ -297,3 +297,14 @@ def test_overflow_flags_are_kept(program):
     assert compiled.f(3) == 18
     assert "add nsw i64" in emit(compiled.module)
     assert "mul i64" in emit(compiled.module)
+
+
+def test_products_and_sums_are_rounded_separately(program):
+    text = """
+    func.func @f(%a: f64, %b: f64) -> f64 attributes {mlirad.entry} {
+      %0 = arith.mulf %a, %a : f64
+      %1 = arith.addf %0, %b : f64
+      return %1 : f64
+    }"""
+    x = 1 + 2.0**-30
+    assert program(text).f(x, -(1 + 2.0**-29)) == 0.0

@@ -28,8 +28,11 @@ from mlirad.frontend.operands import (
 from mlirad.frontend.scope import Undefined, attribute, look_up
 from mlirad.frontend.types import BOOL, NoneType, Scalar, Type
 
-GROWING = {"Add", "Mult", "FloorDiv", "Mod", "BitAnd", "BitOr", "RShift", "Pow"}
-"""Operators whose result is not negative if no operand is."""
+GROWING = {"Add", "Mult", "FloorDiv", "Mod", "BitAnd", "BitOr", "RShift"}
+"""Operators whose result is not negative if no operand is, as long as nothing overflows."""
+
+SMALL = 2**31
+"""Positions, sizes and loop counters cannot overflow with constants below this; hashes can."""
 
 SYMBOLS = {
     "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**",
@@ -149,7 +152,7 @@ class Expressions(Arrays):
             raise self.typing_error(node, f"'{symbol}' cannot take {left.type} and {right.type}")
         result = operators.binary(name, left, right, self.builder)
         if name in GROWING and result.type.kind == "i":
-            if self.is_nonnegative(left) and self.is_nonnegative(right):
+            if all(self.is_nonnegative(v) and (v.constant or 0) < SMALL for v in (left, right)):
                 self.nonnegative.add(result.ssa)
         return result
 

@@ -73,6 +73,9 @@ class FunctionBody(Statements):
         result: Operand = Static(None)
         self.locate(self.source.tree)
         if valued:
+            if RESULT not in self.env:
+                what = f"'{self.source.name}' never reaches a 'return'"
+                raise self.typing_error(valued[0], what, "is a condition always false?")
             result = self.env[RESULT]
         type_ = type_of(result)
         if type_ is None or array_leaves(result):

@@ -56,7 +56,15 @@ class ModuleBuilder:
         self.name = self.unique(name, False)
         self.functions: dict[Hashable, Callee] = {}
         self.kernels: dict[Hashable, str] = {}
+        self.objects: list[object] = []
         self.active: list[tuple[object, bool]] = []
+
+    def key(self, parameter: Type | Static) -> Hashable:
+        """What tells parameters apart; objects are kept so that their ids stay theirs."""
+        if not isinstance(parameter, Static):
+            return parameter
+        self.objects.append(parameter.object)
+        return ("object", id(parameter.object), parameter.path)
 
     def unique(self, name: str, device: bool) -> str:
         taken, candidate, number = self.symbols[device], name, 0
@@ -71,7 +79,7 @@ class ModuleBuilder:
     ) -> Callee:
         """A private function for arguments like these, lowered unless it is there already."""
         parameters = [parameter(operand) for operand in arguments]
-        key = (function, device, *map(parameter_key, parameters))
+        key = (function, device, *map(self.key, parameters))
         if (known := self.functions.get(key)) is not None:
             return known
         source = read(function)
@@ -105,7 +113,7 @@ class ModuleBuilder:
                 if not isinstance(p, Static)
                 for leaf in leaves(p)
             ]
-        key = (function, tuple(alias) if alias else None, *map(parameter_key, parameters))
+        key = (function, tuple(alias) if alias else None, *map(self.key, parameters))
         if key not in self.kernels:
             self.kernels[key] = self.add_kernel(read(function), parameters, alias)
         return self.kernels[key]
@@ -177,10 +185,6 @@ def as_parameter(found: object) -> Type | Static:
         return found
     assert isinstance(found, NoneType), found
     return Static(None)
-
-
-def parameter_key(parameter: Type | Static) -> Hashable:
-    return ("object", id(parameter.object)) if isinstance(parameter, Static) else parameter
 
 
 def describe_arguments(

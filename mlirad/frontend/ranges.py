@@ -77,6 +77,8 @@ class Ranges(Expressions):
             step = None
         rising = step is None or self.is_nonnegative(step)
         nonnegative = rising and (start is None or self.is_nonnegative(start))
+        if step is not None and step.constant is not None and step.constant < 0:
+            nonnegative = stop.constant is not None and stop.constant >= -1
         count = self.index(stop, node.iter)
         first = by = None
         if start is not None:

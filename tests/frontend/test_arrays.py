@@ -3,6 +3,9 @@
 import numpy as np
 from compiled import call
 
+from mlirad.frontend.lower import lower
+from mlirad.frontend.types import FLOAT64, Array
+
 FACTORS = (2.0, 3.0, 5.0)
 
 
@@ -82,3 +85,30 @@ def test_arrays_are_rebound_without_copies() -> None:
     x, y = np.array([7.0]), np.array([8.0])
     assert call(swapped, x, y) == 7.0
     assert y[0] == 1.0
+
+
+def hashed_index(a, n):
+    for i in range(n, n + 1):
+        a[((i + 1) * 6364136223846793005) >> 62] = 1.0
+
+
+def test_overflow_is_no_proof_of_a_sign() -> None:
+    # numba wraps the product too; the shift of a negative number is a negative index.
+    for n in range(4):
+        a, expected = np.zeros(4), np.zeros(4)
+        product = ((n + 1) * 6364136223846793005) & (2**64 - 1)
+        expected[(product - 2**64 * (product >> 63)) >> 62] = 1.0
+        call(hashed_index, a, n)
+        np.testing.assert_array_equal(a, expected)
+
+
+def backwards(a):
+    for i in range(len(a) - 2, -1, -1):
+        a[i] += a[i + 1]
+
+
+def test_a_loop_down_to_zero_needs_no_wraparound() -> None:
+    assert "arith.select" not in str(lower(backwards, [Array(FLOAT64, 1)], kernel=False))
+    a = np.arange(4.0)
+    call(backwards, a)
+    assert a.tolist() == [6.0, 6.0, 5.0, 3.0]

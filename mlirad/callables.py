@@ -9,7 +9,8 @@ from typing import Any, Self
 from mlirad.derived import DerivedProgram
 from mlirad.errors import AliasError, LaunchError, LaunchTypeError, TypingError
 from mlirad.frontend.types import Array, Tuple, Type
-from mlirad.program import Program, PythonProgram
+from mlirad.guarded import guarded
+from mlirad.program import SIZES, Program, PythonProgram
 from mlirad.runtime import recording
 from mlirad.runtime.aliasing import alias_partition
 from mlirad.runtime.annotations import Annotation
@@ -232,6 +233,7 @@ class Kernel(Compiled):
     def __init__(self, program: Program):
         super().__init__(program)
         self._configured: dict[object, ConfiguredKernel] = {}
+        self._guarded: Kernel | None = None
 
     def __getitem__(self, configuration: object) -> ConfiguredKernel:
         try:
@@ -247,8 +249,13 @@ class Kernel(Compiled):
         return found
 
     def forall(self, count: int) -> ConfiguredKernel:
-        """The kernel with at least `count` threads in one dimension, as `numba.cuda` has it."""
-        return ConfiguredKernel(self, forall_sizes(self.name, count))
+        """The kernel with `count` threads in one dimension. With 0 of them it does nothing."""
+        sizes = forall_sizes(self.name, count)
+        if len(sizes) == SIZES:
+            return ConfiguredKernel(self, sizes)
+        if self._guarded is None:
+            self._guarded = Kernel(guarded(self.program))
+        return ConfiguredKernel(self._guarded, sizes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise LaunchTypeError(

@@ -112,6 +112,10 @@ class DerivedProgram(Program):
         """The parameters of `base` that the annotations are for."""
         return (*self.base.parameters, *self.base.optional)[: len(self.kinds)]
 
+    @property
+    def sizes(self) -> int:
+        return self.base.sizes
+
     def fingerprint(self) -> bytes:
         kinds = ",".join(kind.__name__ for kind in self.kinds)
         returns = self.returns.__name__ if self.returns else "default"

@@ -87,6 +87,10 @@ class FlatProgram(Program):
         rest = iter(args)
         self.base.verify([rebuild(like, rest) for like in self.skeletons])
 
+    @property
+    def sizes(self) -> int:
+        return self.base.sizes
+
     def fingerprint(self) -> bytes:
         return repr(self.skeletons).encode() + self.base.fingerprint()
 
@@ -120,11 +124,15 @@ class SplitProgram(Program):
         from mlirad.requests import split
 
         lowered = self.base.lower(types, alias)
-        split(lowered, self.active, self.augmented, self.reverse, self.is_kernel)
+        split(lowered, self.sizes, self.active, self.augmented, self.reverse)
         return lowered
 
     def verify(self, args: Sequence[Any]) -> None:
         self.base.verify(args)
+
+    @property
+    def sizes(self) -> int:
+        return self.base.sizes
 
     def fingerprint(self) -> bytes:
         return f"split{self.active}|".encode() + self.base.fingerprint()

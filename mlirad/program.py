@@ -61,6 +61,11 @@ class Program(ABC):
         """What the IR depends on besides types and alias partition, for the disk cache."""
 
     @property
+    def sizes(self) -> int:
+        """How many sizes of a launch the entry function takes before its arguments."""
+        return SIZES if self.is_kernel else 0
+
+    @property
     def signature(self) -> Signature | None:
         """The Python signature, where keywords and defaults mean something."""
         return None

@@ -23,7 +23,7 @@ from mlirad.derived import SEED, DerivedProgram, Kind, Part, bundle, is_active, 
 from mlirad.dialects.autodiff import Activity, FwdDiffOp, RevDiffOp, SplitOp
 from mlirad.frontend import types as t
 from mlirad.frontend.ir_types import flatten_types
-from mlirad.program import SIZES, Lowered
+from mlirad.program import Lowered
 from mlirad.runtime.annotations import Active, Const
 from mlirad.runtime.arguments import flat_types, leaf_names
 from mlirad.runtime.recording import Mode
@@ -66,7 +66,7 @@ def wrap(wrapping: Wrapping) -> Lowered:
     base, program = wrapping.base, wrapping.program
     callee = demote(base)
     leaves = list(_leaves(wrapping))
-    sizes = SIZES if program.is_kernel else 0
+    sizes = program.sizes
     block = Block(arg_types=[INDEX] * sizes + flatten_types([leaf.type for leaf in leaves]))
     names = [*(arg.name_hint for arg in callee.body.block.args[:sizes]), *(x.name for x in leaves)]
     for argument, name in zip(block.args, names, strict=True):
@@ -94,13 +94,11 @@ def wrap(wrapping: Wrapping) -> Lowered:
 
 
 def split(
-    lowered: Lowered, active: Sequence[bool], augmented: str, reverse: str, is_kernel: bool
+    lowered: Lowered, sizes: int, active: Sequence[bool], augmented: str, reverse: str
 ) -> None:
     """Asks for both halves of the reverse mode of a program, for its `active` leaves."""
     callee = demote(lowered)
-    kinds = [Activity.DUP if leaf else Activity.CONST for leaf in active]
-    if is_kernel:
-        kinds = [Activity.CONST] * SIZES + kinds
+    kinds = [Activity.CONST] * sizes + [Activity.DUP if a else Activity.CONST for a in active]
     returned = [Activity.CONST] * len(callee.function_type.outputs)
     request = SplitOp(lowered.symbol, augmented, reverse, kinds, returned)
     request.location = callee.location

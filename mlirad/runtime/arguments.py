@@ -242,11 +242,8 @@ class Packer:
         words: list[Any] = []
         for append, value in zip(self._append, values, strict=True):
             append(words, value)
-        head = _SIZES.pack(*sizes) if sizes else b""
+        head = struct.pack(f"={len(sizes)}q", *sizes) if sizes else b""
         return head + self._struct.pack(*words)
-
-
-_SIZES = struct.Struct("=6q")
 
 
 def word_format(type_: t.Scalar | t.Array) -> str:

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from mlirad.errors import LaunchError, LaunchTypeError, UnsupportedError
 from mlirad.runtime.arguments import is_tuple
 
-Sizes: TypeAlias = tuple[int, int, int, int, int, int]
-"""Blocks in x, y, z, then threads per block in x, y, z."""
+Sizes: TypeAlias = tuple[int, ...]
+"""Blocks in x, y, z, then threads per block in x, y, z; then the threads wanted, if guarded."""
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
@@ -48,7 +48,10 @@ def launch_sizes(name: str, configuration: object) -> Sizes:
 
 
 def forall_sizes(name: str, count: object) -> Sizes:
-    """Sizes with at least `count` threads in x; no blocks at all for 0."""
+    """
+    Sizes with `count` threads in x, no blocks at all for 0. Where blocks of equal size cannot
+    have exactly that many, the number follows as a seventh size.
+    """
     n = _integer(name, "the number of threads", count)
     if n < 0:
         raise LaunchError(f"{name}.forall({n}): the number of threads is negative")
@@ -58,7 +61,8 @@ def forall_sizes(name: str, count: object) -> Sizes:
         raise LaunchError(
             f"{name}.forall({n}): more than {MAX_GRID[0]} blocks of {threads} threads"
         )
-    return blocks, 1, 1, threads, 1, 1
+    sizes = (blocks, 1, 1, threads, 1, 1)
+    return sizes if blocks * threads == n else (*sizes, n)
 
 
 def _three(name: str, what: str, given: object, limits: Sequence[int]) -> tuple[int, int, int]:

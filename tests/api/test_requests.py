@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from xdsl.dialects import func
 
@@ -10,11 +11,12 @@ from mlirad.derived import DerivedProgram, Kind
 from mlirad.dialects.autodiff import FwdDiffOp, RevDiffOp, SplitOp
 from mlirad.errors import ArgumentTypeError, LaunchTypeError
 from mlirad.frontend import types as t
+from mlirad.guarded import guarded
 from mlirad.launchable import SplitProgram
 from mlirad.program import Lowered, Program
 from mlirad.runtime.annotations import Active, Const, Dual, Duplicated
 from mlirad.runtime.recording import Mode
-from tests.api.written import FILL, PRODUCT, SCALE, WrittenProgram
+from tests.api.written import FILL, GLOBAL, PRODUCT, SCALE, WrittenProgram
 
 VECTOR, STRIDED = t.Array(t.FLOAT64, 1), t.Array(t.FLOAT64, 1, contiguous=False)
 PAIR = t.Tuple((t.FLOAT64, t.INT64))
@@ -50,7 +52,9 @@ def kinds(op: FwdDiffOp | RevDiffOp) -> tuple[list[str], list[str]]:
     return [a.data.value for a in op.activity], [a.data.value for a in op.ret_activity]
 
 
-def derive(base: Program, mode: Mode, *args: Kind, ret: Kind | None = None, immediate: bool = False):
+def derive(
+    base: Program, mode: Mode, *args: Kind, ret: Kind | None = None, immediate: bool = False
+):
     return DerivedProgram(base, mode, args, ret, immediate)
 
 
@@ -162,3 +166,17 @@ def test_a_seed_is_asked_for_and_checked():
 def test_derived_objects_are_of_the_kind_of_their_base():
     assert isinstance(Kernel(FILL).derivative(Mode.REVERSE, (Duplicated,), None), Kernel)
     assert isinstance(Function(SCALE).derivative(Mode.REVERSE, (Const,) * 3, None), Function)
+
+
+def test_forall_ends_where_it_is_told():
+    kernel = Kernel(GLOBAL)
+    for count in (0, 1, 100, 128, 200):
+        x = np.zeros(256)
+        kernel.forall(count)(x)
+        assert x.sum() == x[:count].sum() == count
+
+
+def test_derivatives_of_forall_have_seven_sizes():
+    program = guarded(derive(FILL, Mode.REVERSE, Duplicated))
+    lowered = lower(program, [VECTOR, VECTOR], [0, 1])
+    assert kinds(request(lowered))[0] == ["const"] * 7 + ["dup"]

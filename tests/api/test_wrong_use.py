@@ -184,12 +184,12 @@ WRONG: dict[str, tuple[Callable[[], Any], type, list[str]]] = {
         ["axpy[grid, block]"],
     ),
     "sizes in reverse": (
-        lambda: ad.reverse(axpy[1, 2], ad.Const, ad.Const, ad.Const),  # pyright: ignore
+        lambda: ad.reverse(axpy[1, 2], ad.Const, ad.Const, ad.Const),
         ad.errors.LaunchTypeError,
         ["reverse(axpy, …)[grid, block]"],
     ),
     "mode": (
-        lambda: ad.autodiff("reverse", total),  # pyright: ignore
+        lambda: ad.autodiff("reverse", total),
         ad.errors.ArgumentTypeError,
         ["Reverse or Forward", "'reverse'"],
     ),
@@ -199,7 +199,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type, list[str]]] = {
         ad.errors.UnsupportedError,
         ["boundscheck=True"],
     ),
-    "no function": (lambda: ad.kernel(3), ad.errors.ArgumentTypeError, ["'int'"]),  # pyright: ignore
+    "no function": (lambda: ad.kernel(3), ad.errors.ArgumentTypeError, ["'int'"]),
     "no device": (lambda: axpy.on("tpu"), ad.errors.LaunchTypeError, ["'tpu'"]),
     "GPU": (lambda: ad.set_default_device("cuda"), ad.errors.UnsupportedError, ["'cpu'"]),
     "grad of a kernel": (lambda: ad.grad(axpy), ad.errors.ArgumentTypeError, ["axpy is a kernel"]),
@@ -241,5 +241,5 @@ def test_errors_are_also_what_python_users_expect():
     assert issubclass(ad.errors.LaunchTypeError, TypeError)
     assert issubclass(ad.errors.LaunchError, ValueError)
     with pytest.raises(AttributeError):
-        ad.no_such_name  # noqa: B018  # pyright: ignore
+        ad.no_such_name
     assert set(ad.__all__) <= set(dir(ad))

@@ -1,7 +1,7 @@
 """Programs whose IR is written by hand, so that the frontend has no part in a test."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.context import Context
@@ -90,3 +90,16 @@ builtin.module attributes {gpu.container_module} {
     is_kernel=True,
 )
 """A kernel: `x[threadIdx.x] = 1.0`."""
+
+GLOBAL = replace(
+    FILL,
+    text=FILL.text.replace(
+        "memref.store %one, %x[%i]",
+        """%b = "gpu.block_id"() <{dimension = #gpu<dim x>}> : () -> index
+      %n = "gpu.block_dim"() <{dimension = #gpu<dim x>}> : () -> index
+      %s = arith.muli %b, %n : index
+      %p = arith.addi %s, %i : index
+      memref.store %one, %x[%p]""",
+    ),
+)
+"""A kernel without a guard: `x[grid(1)] = 1.0`."""

@@ -48,6 +48,7 @@ def test_what_cuda_does_not_allow_is_refused(given: object, kind: type, words: s
 def test_forall_has_enough_threads(count: int):
     sizes = forall_sizes("k", count)
     assert sizes[0] * sizes[3] >= count
+    assert (len(sizes) == 6) == (sizes[0] * sizes[3] == count)
     assert (sizes[0] - 1) * sizes[3] < count
 
 

@@ -85,3 +85,24 @@ func.func @loop(%x : memref<?xf64>, %y : memref<?xf64>, %n : index) attributes {
 // CHECK:         scf.for
 // CHECK-NEXT:      %d = memref.load %y
 // CHECK-NEXT:      arith.addf %a, %d : f64
+
+// -----
+
+// A branch or loop between two stores may read the first.
+
+func.func @read_inside(%x : memref<f64>, %v : f64, %w : f64, %c : i1) -> f64 {
+  memref.store %v, %x[] : memref<f64>
+  %r = scf.if %c -> (f64) {
+    %a = func.call @reads() : () -> f64
+    scf.yield %a : f64
+  } else {
+    scf.yield %v : f64
+  }
+  memref.store %w, %x[] : memref<f64>
+  func.return %r : f64
+}
+func.func private @reads() -> f64
+
+// CHECK-LABEL: @read_inside
+// CHECK-NEXT:    memref.store %v
+// CHECK:         memref.store %w

@@ -27,7 +27,7 @@ from mlirad.passes.derivatives.signature import (
     fresh_name,
 )
 from mlirad.passes.derivatives.structural import STRUCTURAL_RULES
-from mlirad.passes.derivatives.sweep import BaseSweep, OpT, rule_of
+from mlirad.passes.derivatives.sweep import BaseSweep, rule_of
 
 
 class ForwardPass(Pass):
@@ -122,17 +122,6 @@ class TangentSweep(BaseSweep):
             copy = self.copy(op)
             tangents = [self.tangent(operand) for operand in op.operands]
             self.set_shadow(op.results[0], scalar.pushforward(copy, tangents, self.builder))
-
-    def copy(self, op: OpT) -> OpT:
-        mapping: dict[SSAValue, SSAValue] = {}
-        for inner in op.walk():
-            for operand in inner.operands:
-                if (seen := self.known(operand)) is not None:
-                    mapping[operand] = seen
-        clone = self.builder.insert(op.clone(mapping))
-        for result, seen in zip(op.results, clone.results, strict=True):
-            self.set_primal(result, seen)
-        return clone
 
     def tangent(self, value: SSAValue) -> Shadow:
         return self.known_shadow(value)

@@ -40,6 +40,18 @@ class BaseSweep:
             op.location = self.at.location
         return self.builder.insert(op)
 
+    def copy(self, op: OpT) -> OpT:
+        """Adds a copy of a primal op, regions included; its results become the primal values."""
+        mapping: dict[SSAValue, SSAValue] = {}
+        for inner in op.walk():
+            for operand in inner.operands:
+                if (seen := self.known(operand)) is not None:
+                    mapping[operand] = seen
+        clone = self.builder.insert(op.clone(mapping))
+        for result, seen in zip(op.results, clone.results, strict=True):
+            self.set_primal(result, seen)
+        return clone
+
     @contextmanager
     def at_end(self, block: Block) -> Iterator[None]:
         outer = self.builder

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def compile_program(program: Program, request: Request) -> Specialization:
     """`program`, callable for arguments as in `request`."""
     library, result, types = load(program, request)
-    return Specialization(program.name, entry(library, program.name), types, result)
+    (symbol,) = library.entries
+    return Specialization(program.name, entry(library, symbol), types, result)
 
 
 def load(program: Program, request: Request) -> tuple[Library, t.Type, tuple[t.Type, ...]]:

@@ -111,11 +111,11 @@ class SplitProgram(Program):
 
     @property
     def augmented(self) -> str:
-        return f"{self.name}_augmented"
+        return f"{self.name}.augmented"  # no Python function is called so
 
     @property
     def reverse(self) -> str:
-        return f"{self.name}_reverse"
+        return f"{self.name}.reverse"
 
     def agree(self, types: Sequence[t.Type]) -> tuple[t.Type, ...]:
         return self.base.agree(types)

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatAttr,
     IndexType,
+    ModuleOp,
     StringAttr,
     UnitAttr,
     i64,
@@ -74,8 +75,9 @@ def wrap(wrapping: Wrapping) -> Lowered:
     build = _forward if program.mode is Mode.FORWARD else _reverse
     body, results = build(wrapping, leaves, block.args)
     end = func.ReturnOp(*results)
+    symbol = fresh_symbol(base.module, program.name)
     entry = func.FuncOp(
-        program.name,
+        symbol,
         (block.arg_types, [value.type for value in results]),
         Region(block),
     )
@@ -90,7 +92,15 @@ def wrap(wrapping: Wrapping) -> Lowered:
         types += [part.primal, part.shadow] if part.kind.shadowed else [part.primal]
     if not isinstance(wrapping.seed, t.NoneType):
         types.append(wrapping.seed)
-    return Lowered(base.module, program.name, _result_type(wrapping), tuple(types))
+    return Lowered(base.module, symbol, _result_type(wrapping), tuple(types))
+
+
+def fresh_symbol(module: ModuleOp, name: str) -> str:
+    """`name`, or something like it that no function of `module` is called."""
+    taken = {op.sym_name.data for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def split(

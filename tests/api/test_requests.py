@@ -140,11 +140,17 @@ def test_layouts_of_primal_and_shadow_agree():
     assert nested.agree([VECTOR, VECTOR, VECTOR, STRIDED, t.FLOAT64, t.INT64])[:4] == (STRIDED,) * 4
 
 
+def test_no_two_functions_share_a_symbol():
+    text = "func.func private @reverse_f()\nfunc.func @f() {\n  func.return\n}"
+    program = derive(WrittenProgram("f", (), text), Mode.REVERSE)
+    assert lower(program, []).symbol == "reverse_f_"
+
+
 def test_a_split_names_both_halves():
     program = SplitProgram(FILL, (True,))
     lowered = lower(program, [VECTOR], [0])
     (found,) = (op for op in lowered.module.walk() if isinstance(op, SplitOp))
-    assert found.augmented.string_value() == program.augmented == "fill_augmented"
+    assert found.augmented.string_value() == program.augmented == "fill.augmented"
     assert [a.data.value for a in found.activity] == ["const"] * 6 + ["dup"]
 
 

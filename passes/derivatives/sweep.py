@@ -123,3 +123,22 @@ def rule_of(op: Operation) -> Rule:
             "it depends on fixed (Const)",
         )
     )
+
+
+class BuilderBefore:
+    """Builds the replacement of one op in front of it, at its location."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+        self.builder = Builder(InsertPoint.before(op))
+
+    def __call__(self, op: OpT) -> OpT:
+        op.location = self.op.location
+        return self.builder.insert(op)
+
+    def replace(self, old: SSAValue | None = None, new: SSAValue | None = None) -> None:
+        """Removes the op; what used its result `old` uses `new`."""
+        if old is not None and new is not None:
+            old.replace_all_uses_with(new)
+        self.op.detach()
+        self.op.erase()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlirad.frontend import types as t
 from mlirad.program import Program
+from mlirad.runtime.arguments import count_words, flat_types
 from mlirad.runtime.specialize import Entry, Request, Specialization
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ def compile_program(program: Program, request: Request) -> Specialization:
     """`program`, callable for arguments as in `request`."""
     library, result, types = load(program, request)
     (symbol,) = library.entries
-    return Specialization(program.name, entry(library, symbol), types, result)
+    words = sum(map(count_words, flat_types(types))) + program.sizes
+    return Specialization(program.name, entry(library, symbol, words), types, result)
 
 
 def load(program: Program, request: Request) -> tuple[Library, t.Type, tuple[t.Type, ...]]:
@@ -55,13 +57,15 @@ def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, t
     return native, lowered.result, lowered.types
 
 
-def entry(library: Library, name: str) -> Entry:
-    """The function `name` of `library`, with room for its results."""
+def entry(library: Library, name: str, words: int | None = None) -> Entry:
+    """The function `name` of `library`, with room for its results; it takes that many words."""
     native = library.entry(name)
-    words = ctypes.c_uint64 * max(native.signature.result_words, 1)
+    taken = native.signature.argument_words
+    assert words in (None, taken), f"{name} takes {taken} words, but is given {words}"
+    room = ctypes.c_uint64 * max(native.signature.result_words, 1)
 
     def call(args: Any) -> tuple[int, ctypes.Array[ctypes.c_uint64]]:
-        results = words()
+        results = room()
         return native(args, results), results
 
     return call

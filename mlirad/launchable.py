@@ -21,6 +21,7 @@ from mlirad.runtime.arguments import (
     AnyArray,
     Packer,
     Unpacker,
+    count_words,
     flat_types,
     is_array,
     is_tuple,
@@ -148,7 +149,8 @@ class Split:
         self.types = list(flat_types(types))
         self.active = program.active
         self.result_size = 8 * len(list(flat_types([result])))
-        self.augmented: Entry = entry(library, program.augmented)
+        words = sum(map(count_words, self.types)) + program.sizes
+        self.augmented: Entry = entry(library, program.augmented, words)
         self.reverse: Entry = entry(library, program.reverse)
         self.pack = Packer(self.types)
         self.unpack = Unpacker(result)

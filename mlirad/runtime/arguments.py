@@ -261,6 +261,11 @@ def word_format(type_: t.Scalar | t.Array) -> str:
             return "q"
 
 
+def count_words(type_: t.Scalar | t.Array) -> int:
+    """How many 64-bit words one leaf takes."""
+    return struct.calcsize("=" + word_format(type_)) // 8
+
+
 def writer_name(type_: t.Scalar | t.Array) -> str:
     if isinstance(type_, t.Scalar):
         return "scalar"

@@ -8,13 +8,13 @@ from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, gpu, memref, scf
 from xdsl.parser import Parser
 
-from mlirad.frontend.types import NoneType, Type
+from mlirad.frontend.types import Array, NoneType, Type
 from mlirad.program import Lowered, Program
 
 
 @dataclass(eq=False)
 class WrittenProgram(Program):
-    """A program that has the same IR for all arguments."""
+    """A program over one-dimensional arrays of floats, all contiguous or all strided."""
 
     name: str
     parameters: tuple[str, ...]
@@ -23,15 +23,16 @@ class WrittenProgram(Program):
     is_kernel: bool = False
 
     def lower(self, types: Sequence[Type], alias: Sequence[int]) -> Lowered:
+        text = self.text
+        if not all(x.contiguous for x in types if isinstance(x, Array)):
+            text = text.replace("memref<?xf64>", "memref<?xf64, strided<[?], offset: ?>>")
         context = Context()
         for dialect in (
             *(builtin.Builtin, func.Func, arith.Arith),
             *(memref.MemRef, scf.Scf, gpu.GPU),
         ):
             context.load_dialect(dialect)
-        return Lowered(
-            Parser(context, self.text).parse_module(), self.name, self.result, tuple(types)
-        )
+        return Lowered(Parser(context, text).parse_module(), self.name, self.result, tuple(types))
 
     def fingerprint(self) -> bytes:
         return self.text.encode()
@@ -103,3 +104,15 @@ GLOBAL = replace(
     ),
 )
 """A kernel without a guard: `x[grid(1)] = 1.0`."""
+
+SQUARE = replace(
+    FILL,
+    name="square",
+    text=FILL.text.replace("fill", "square").replace(
+        "memref.store %one,",
+        """%v = memref.load %x[%i] : memref<?xf64>
+      %w = arith.mulf %v, %v : f64
+      memref.store %w,""",
+    ),
+)
+"""A kernel: `x[threadIdx.x] *= x[threadIdx.x]`."""

@@ -100,7 +100,9 @@ def build_pair(
     table = primal.parent_op()
     assert table is not None
     letters = "".join(kind.value[0] for kind in kinds)
-    augmented = build_augmented(plan, fresh_name(table, f"augmented_{name_of(primal)}_{letters}"), 0)
+    augmented = build_augmented(
+        plan, fresh_name(table, f"augmented_{name_of(primal)}_{letters}"), 0
+    )
     seeds = [kind is Activity.ACTIVE for kind in ret_kinds]
     reverse_name = fresh_name(table, f"reverse_{name_of(primal)}_{letters}")
     shadowed = [kind is Activity.DUP for kind in kinds]

@@ -45,7 +45,10 @@ def find_caches(module: ModuleOp) -> list[CacheUses]:
 
 
 def follow(
-    value: SSAValue, launch: gpu.LaunchFuncOp | None, uses: CacheUses, receivers: dict[object, func.FuncOp]
+    value: SSAValue,
+    launch: gpu.LaunchFuncOp | None,
+    uses: CacheUses,
+    receivers: dict[object, func.FuncOp],
 ) -> None:
     uses.values.append(value)
     for use in value.uses:
@@ -54,7 +57,9 @@ def follow(
             case PushOp():
                 uses.pushes.append((op, launch))
             case gpu.LaunchFuncOp():
-                position = list(op.operands).index(value) - (len(op.operands) - len(op.kernelOperands))
+                position = list(op.operands).index(value) - (
+                    len(op.operands) - len(op.kernelOperands)
+                )
                 follow(body(kernel_of(op)).args[position], op, uses, receivers)
             case func.ReturnOp():
                 function = op.parent_op()
@@ -78,4 +83,3 @@ def inits_by_value(caches: list[CacheUses]) -> dict[SSAValue, list[CacheUses]]:
         for value in uses.values:
             found.setdefault(value, []).append(uses)
     return found
-

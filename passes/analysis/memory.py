@@ -68,8 +68,7 @@ def alias_classes(function: Function) -> list[int]:
         return classes
     own = iter(range(1, len(arguments) + 1))  # a cache overlaps nothing
     return [
-        next(own) if isinstance(a.type, CacheType) else 0 if is_memory(a) else -1
-        for a in arguments
+        next(own) if isinstance(a.type, CacheType) else 0 if is_memory(a) else -1 for a in arguments
     ]
 
 

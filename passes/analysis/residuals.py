@@ -27,8 +27,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from mlirad.dialects.autodiff import CacheType
-from mlirad.passes.analysis.memory import VIEWS
 from mlirad.passes.analysis.flow import Function, blocks, body, carries_derivative
+from mlirad.passes.analysis.memory import VIEWS
 
 
 class Residual(Enum):
@@ -172,5 +172,3 @@ def reads_floats(op: Operation) -> bool:
 def is_cheap(op: Operation) -> bool:
     """Arithmetic that costs less than a load, and gives the same bits again."""
     return op.name.startswith("arith.")
-
-

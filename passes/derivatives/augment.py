@@ -14,10 +14,11 @@ from mlirad.passes.derivatives.fill import INDEX, index_constant
 from mlirad.passes.derivatives.gpu import launch, launch_sizes
 from mlirad.passes.derivatives.hoist import hoist
 from mlirad.passes.derivatives.plan import Kept, Plan
-from mlirad.passes.derivatives.signature import add_argument, annotate_arguments
 from mlirad.passes.derivatives.scf import as_index, trip_count
+from mlirad.passes.derivatives.signature import add_argument, annotate_arguments
 from mlirad.passes.derivatives.sweep import BaseSweep
 from mlirad.passes.derivatives.threads import thread_number
+
 
 @dataclass
 class Iterations:
@@ -165,7 +166,7 @@ class Augmenter(BaseSweep):
             condition = terminator(before)
             assert isinstance(condition, scf.ConditionOp)
             passed = [*self.primals(condition.args), counter]
-            self.insert(scf.ConditionOp(self.primal(condition.cond), *passed))
+            self.insert(scf.ConditionOp(self.primal(condition.condition), *passed))
         with self.at_end(tail):
             for argument in after.args:
                 self.set_primal(argument, add_argument(tail, argument))

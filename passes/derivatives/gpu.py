@@ -23,7 +23,9 @@ def launch_sizes(op: gpu.LaunchFuncOp) -> tuple[SSAValue, ...]:
     return (op.gridSizeX, op.gridSizeY, op.gridSizeZ, op.blockSizeX, op.blockSizeY, op.blockSizeZ)
 
 
-def launch(name: str, sizes: Sequence[SSAValue], operands: Sequence[SSAValue], like: gpu.LaunchFuncOp):
+def launch(
+    name: str, sizes: Sequence[SSAValue], operands: Sequence[SSAValue], like: gpu.LaunchFuncOp
+):
     """A launch of kernel `name`, in the `gpu.module` of the kernel of `like`."""
     kernel = SymbolRefAttr(like.kernel.root_reference.data, [name])
     return gpu.LaunchFuncOp(kernel, sizes[:3], sizes[3:], kernelOperands=operands)

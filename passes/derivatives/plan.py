@@ -94,7 +94,9 @@ def make_plan(
     function: Function,
     answer: ActivityResult,
     is_stable_argument: Sequence[bool],
-    derive_kernel: Callable[[gpu.LaunchFuncOp, ActivityResult, Callable[[SSAValue], bool]], KernelPair],
+    derive_kernel: Callable[
+        [gpu.LaunchFuncOp, ActivityResult, Callable[[SSAValue], bool]], KernelPair
+    ],
 ) -> Plan:
     """
     Args:
@@ -139,7 +141,9 @@ def cache_type(element: Attribute) -> CacheType:
     return CacheType(element, GROWABLE)
 
 
-def analyze_kernel(launch: gpu.LaunchFuncOp, outer: ActivityResult) -> tuple[ActivityResult, list[bool]]:
+def analyze_kernel(
+    launch: gpu.LaunchFuncOp, outer: ActivityResult
+) -> tuple[ActivityResult, list[bool]]:
     """The activity of the kernel of `launch`, and which of its arguments are active."""
     kernel = kernel_of(launch)
     flags = [outer.is_active(operand) for operand in launch.kernelOperands]

@@ -22,13 +22,18 @@ from mlirad.passes.derivatives.rule import Shadow
 
 def active_slots(activity: ActivityResult, *values: Sequence[SSAValue]) -> list[int]:
     """Positions at which a loop carries a number or memory with a shadow."""
-    return [i for i, slot in enumerate(zip(*values, strict=True)) if any(map(activity.is_active, slot))]
+    return [
+        i for i, slot in enumerate(zip(*values, strict=True)) if any(map(activity.is_active, slot))
+    ]
 
 
-def with_shadows(values: Sequence[SSAValue], slots: Sequence[int], sweep: ForwardSweep) -> list[SSAValue]:
+def with_shadows(
+    values: Sequence[SSAValue], slots: Sequence[int], sweep: ForwardSweep
+) -> list[SSAValue]:
     """Primal values, then the shadows of those at `slots`."""
     shadows = [
-        sweep.shadow(values[i]) if is_memory(values[i]) else sweep.instantiated(values[i]) for i in slots
+        sweep.shadow(values[i]) if is_memory(values[i]) else sweep.instantiated(values[i])
+        for i in slots
     ]
     return [*sweep.primals(values), *shadows]
 
@@ -37,7 +42,9 @@ def types_with_shadows(types: Sequence[Attribute], slots: Sequence[int]) -> list
     return [*types, *(types[i] for i in slots)]
 
 
-def bind(values: Sequence[SSAValue], to: Sequence[SSAValue], slots: Sequence[int], sweep: ForwardSweep) -> None:
+def bind(
+    values: Sequence[SSAValue], to: Sequence[SSAValue], slots: Sequence[int], sweep: ForwardSweep
+) -> None:
     """Records primal values and shadows in the order of `with_shadows`."""
     for value, seen in zip(values, to, strict=False):
         sweep.set_primal(value, seen)
@@ -72,7 +79,11 @@ class ForRule(StructuralRule):
     def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
         assert isinstance(op, scf.ForOp)
         counter, *carried = op.body.block.args
-        slots = [i for i in active_slots(sweep.activity, carried, op.results) if not is_memory(carried[i])]
+        slots = [
+            i
+            for i in active_slots(sweep.activity, carried, op.results)
+            if not is_memory(carried[i])
+        ]
         outside = active_captures(op, sweep)
         lb, ub, step = sweep.primals((op.lb, op.ub, op.step))
         count = trip_count(lb, ub, step, sweep)
@@ -89,9 +100,14 @@ class ForRule(StructuralRule):
                 sweep.pull_block(op.body.block)
             return taken(gathered, [*(carried[i] for i in slots), *outside], sweep)
 
-        start = [*taken_outside([op.results[i] for i in slots], sweep), *taken_outside(outside, sweep)]
+        start = [
+            *taken_outside([op.results[i] for i in slots], sweep),
+            *taken_outside(outside, sweep),
+        ]
         state = run_down(count, start, one_iteration, sweep)
-        for target, cotangent in zip([*(op.iter_args[i] for i in slots), *outside], state, strict=True):
+        for target, cotangent in zip(
+            [*(op.iter_args[i] for i in slots), *outside], state, strict=True
+        ):
             sweep.add_cotangent(target, cotangent)
 
 
@@ -122,7 +138,9 @@ class IfRule(StructuralRule):
 
     def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
         assert isinstance(op, scf.IfOp)
-        slots = [i for i in active_slots(sweep.activity, op.results) if not is_memory(op.results[i])]
+        slots = [
+            i for i in active_slots(sweep.activity, op.results) if not is_memory(op.results[i])
+        ]
         outside = active_captures(op, sweep)
         before = taken_outside(outside, sweep)
         seeds = [sweep.take_cotangent(op.results[i]) for i in slots]
@@ -160,7 +178,7 @@ class WhileRule(StructuralRule):
             bind(before.args, head.args, entering, sweep)
             sweep.push_block(before)
             passed = with_shadows(condition.args, passing, sweep)
-            sweep.insert(scf.ConditionOp(sweep.primal(condition.cond), *passed))
+            sweep.insert(scf.ConditionOp(sweep.primal(condition.condition), *passed))
         tail = Block(arg_types=types_with_shadows(after.arg_types, passing))
         with sweep.at_end(tail):
             bind(after.args, tail.args, passing, sweep)
@@ -181,14 +199,18 @@ class WhileRule(StructuralRule):
     def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
         assert isinstance(op, scf.WhileOp)
         before, after = op.before_region.block, op.after_region.block
-        entering = [i for i in active_slots(sweep.activity, before.args) if not is_memory(before.args[i])]
+        entering = [
+            i for i in active_slots(sweep.activity, before.args) if not is_memory(before.args[i])
+        ]
         outside = active_captures(op, sweep)
         condition = terminator(before)
         assert isinstance(condition, scf.ConditionOp)
         count = sweep.trip_count(op)
         ends = [*(before.args[i] for i in entering), *outside]
 
-        def head(index: SSAValue, gathered: dict[SSAValue, Shadow], passed: Sequence[Shadow]) -> list[SSAValue]:
+        def head(
+            index: SSAValue, gathered: dict[SSAValue, Shadow], passed: Sequence[Shadow]
+        ) -> list[SSAValue]:
             """The reverse of one evaluation of the condition."""
             with sweep.frame(gathered), sweep.iteration(index, count):
                 for value, cotangent in zip(condition.args, passed, strict=True):
@@ -197,7 +219,9 @@ class WhileRule(StructuralRule):
             return taken(gathered, ends, sweep)
 
         def one_iteration(index: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            gathered: dict[SSAValue, Shadow] = dict(zip(outside, state[len(entering) :], strict=True))
+            gathered: dict[SSAValue, Shadow] = dict(
+                zip(outside, state[len(entering) :], strict=True)
+            )
             with sweep.frame(gathered), sweep.iteration(index, count):
                 yielded = terminator(after).operands
                 for i, cotangent in zip(entering, state, strict=False):
@@ -209,7 +233,9 @@ class WhileRule(StructuralRule):
         gathered: dict[SSAValue, Shadow] = {v: sweep.take_cotangent(v) for v in outside}
         start = head(count, gathered, [sweep.take_cotangent(r) for r in op.results])
         state = run_down(count, start, one_iteration, sweep)
-        for target, cotangent in zip([*(op.arguments[i] for i in entering), *outside], state, strict=True):
+        for target, cotangent in zip(
+            [*(op.arguments[i] for i in entering), *outside], state, strict=True
+        ):
             sweep.add_cotangent(target, cotangent)
 
 
@@ -222,7 +248,9 @@ def active_captures(op: Operation, sweep: ReverseSweep) -> list[SSAValue]:
     ]
 
 
-def taken(gathered: dict[SSAValue, Shadow], values: Sequence[SSAValue], sweep: ReverseSweep) -> list[SSAValue]:
+def taken(
+    gathered: dict[SSAValue, Shadow], values: Sequence[SSAValue], sweep: ReverseSweep
+) -> list[SSAValue]:
     """The cotangents gathered for `values`, real zeros where there are none."""
     found = ((value, gathered.get(value)) for value in values)
     return [sweep.zero(value.type) if shadow is None else shadow for value, shadow in found]

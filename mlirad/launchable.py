@@ -88,6 +88,10 @@ class FlatProgram(Program):
         rest = iter(args)
         self.base.verify([rebuild(like, rest) for like in self.skeletons])
 
+    def verify_again(self, args: Sequence[Any], alias: Sequence[int]) -> None:
+        rest = iter(args)
+        self.base.verify_again([rebuild(like, rest) for like in self.skeletons], alias)
+
     @property
     def sizes(self) -> int:
         return self.base.sizes

@@ -57,6 +57,7 @@ def value_and_grad(f: Callable[..., Any], wrt: Wrt = 0) -> Callable[..., tuple[f
 
     def value_and_gradient(*args: Any) -> tuple[float, Any]:
         args = base.bind(args, {})
+        base.program.verify(args)
         value, cotangents = _pull_back(base, chosen, args, Copies(args), 1.0)
         if not isinstance(value, float):
             raise ArgumentTypeError(
@@ -86,6 +87,7 @@ def jvp(
     """
     base = _function(f)
     args = base.bind(tuple(primals), {})
+    base.program.verify(args)
     chosen = Chosen.of(base, _floats(args) if wrt is None else wrt)
     given: Sequence[Any] = tangents
     if wrt is None and len(tangents) == len(args):
@@ -119,6 +121,7 @@ def vjp(
     """
     base = _function(f)
     args = base.bind(primals, {})
+    base.program.verify(args)
     chosen = Chosen.of(base, _floats(args) if wrt is None else wrt)
     copies = Copies(args)
     value = base.run((), copies.primals())

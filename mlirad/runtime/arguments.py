@@ -193,7 +193,7 @@ def key_of(value: object) -> object:
     if is_tuple(value):
         return tuple(key_of(element) for element in value)
     if type(value) is int:
-        return int if -(2**63) <= value < 2**63 else _int_type(value)
+        return int if -(2**63) <= value < 2**63 else (int, 0 < value < 2**64)
     return type(value)
 
 
@@ -268,12 +268,16 @@ def count_words(type_: t.Scalar | t.Array) -> int:
 
 def writer_name(type_: t.Scalar | t.Array) -> str:
     if isinstance(type_, t.Scalar):
-        return "scalar"
+        return "bool" if type_.kind == "b" else "scalar"
     return "contiguous" if type_.contiguous else "strided"
 
 
 def _append_scalar(words: list[Any], value: Any) -> None:
     words.append(value)
+
+
+def _append_bool(words: list[Any], value: Any) -> None:
+    words.append(bool(value))
 
 
 def _append_contiguous(words: list[Any], value: AnyArray) -> None:
@@ -289,6 +293,7 @@ def _append_strided(words: list[Any], value: AnyArray) -> None:
 
 _WRITERS: dict[str, Callable[[list[Any], Any], None]] = {
     "scalar": _append_scalar,
+    "bool": _append_bool,
     "contiguous": _append_contiguous,
     "strided": _append_strided,
 }

@@ -53,6 +53,16 @@ WRONG: dict[str, tuple[Callable[[], Any], type, list[str]]] = {
         ad.errors.ArgumentTypeError,
         ["axpy", "'y'", "a str"],
     ),
+    "huge integer": (
+        lambda: axpy[1, 4](vector(), vector(), 2**70),
+        ad.errors.ArgumentTypeError,
+        ["'n' is the int 1180591620717411303424"],
+    ),
+    "string in a transform": (
+        lambda: ad.vjp(total, "text", 1.0),
+        ad.errors.ArgumentTypeError,
+        ["'x' is a str"],
+    ),
     "None": (lambda: axpy[1, 4](vector(), None, 3), ad.errors.ArgumentTypeError, ["'y' is None"]),
     "several": (
         lambda: axpy[1, 4]([1.0], np.zeros(2, "f2"), 3),

@@ -151,7 +151,7 @@ def test_tuples_are_flattened_in_order():
 def test_arguments_are_packed_as_the_contract_says():
     array = np.zeros((4, 6))[:, ::2]
     line = np.zeros(5, np.float32)
-    values = [array, line, -1, np.float32(0.5), 2.0, True, np.uint64(2**63)]
+    values = [array, line, -1, np.float32(0.5), 2.0, np.bool_(True), np.uint64(2**63)]
     packed = Packer(list(flat_types([type_of(v) for v in values])))((1, 2, 3, 4, 5, 6), values)
     assert packed == struct.pack(
         "=6q Qqqqq Qq q f4x d q Q",

@@ -176,9 +176,16 @@ def as_callable(f: object) -> Kernel | Function:
     """`f` itself if it is compiled by mlirad; a `Function` of it if it is plain Python."""
     if isinstance(f, (Kernel, Function)):
         return f
-    if type(f).__module__.startswith("numba.cuda"):
-        return kernel(_python(f, "kernel"))
-    return jit(_python(f, "reverse, forward and autodiff"))
+    plain = _python(f, "reverse, forward and autodiff")
+    launched = f is not plain and "cuda" in type(f).__module__.split(".")
+    attribute = "__mlirad_kernel__" if launched else "__mlirad_function__"
+    held: object = getattr(plain, attribute, None)
+    # functools.wraps copies attributes, hence the comparison
+    if isinstance(held, (Kernel, Function)) and held.py_func is plain:
+        return held
+    found = kernel(plain) if launched else jit(plain)
+    setattr(plain, attribute, found)  # what is compiled lives as long as the function
+    return found
 
 
 def autodiff(

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import mlirad as ad
+from mlirad.api import as_callable
 from mlirad.callables import Function, Kernel
 from mlirad.frontend import types as t
 from tests.api.written import PRODUCT, SCALE, SQUARE, WrittenProgram
@@ -87,3 +89,13 @@ def test_shadows_may_have_other_strides():
     x, dx = np.array([2.0, 3.0]), np.ones(4)[::2]
     ad.reverse(square, ad.Duplicated)[1, 2](x, dx)
     np.testing.assert_array_equal(dx, [4.0, 6.0])
+
+
+def test_plain_functions_are_compiled_once():
+    def f(x):
+        return x
+
+    assert as_callable(f) is as_callable(f)
+    assert isinstance(as_callable(f), Function)
+    assert isinstance(as_callable(cuda.jit(f)), Kernel)
+    assert as_callable(cuda.jit(f)) is as_callable(cuda.jit(f))

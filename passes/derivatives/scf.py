@@ -142,7 +142,7 @@ class IfRule(StructuralRule):
             i for i in active_slots(sweep.activity, op.results) if not is_memory(op.results[i])
         ]
         outside = active_captures(op, sweep)
-        before = taken_outside(outside, sweep)
+        before = [sweep.take_cotangent(value) for value in outside]
         seeds = [sweep.take_cotangent(op.results[i]) for i in slots]
         regions: list[Region] = []
         for region in op.regions:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects import func, gpu
+from xdsl.dialects import arith, func, gpu
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from mlirad.dialects.autodiff import Activity
-from mlirad.errors import ActivityError, describe
+from mlirad.errors import ActivityError, NoRuleError, describe
 from mlirad.passes.analysis import activity
 from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import Function, body, location, name_of
@@ -84,10 +84,24 @@ def analyze_request(
         useful=[i for i in moving if is_memory(arguments[i])],
         useful_results=[i for i, kind in enumerate(ret_kinds) if kind is not Activity.CONST],
     )
+    refuse_bitcasts(function, answer)
     for argument, kind in zip(arguments, kinds, strict=True):
         if kind is Activity.CONST and is_memory(argument) and answer.is_varied(argument):
             raise ActivityError(const_message(function, argument, answer))
     return answer
+
+
+def refuse_bitcasts(function: Function, answer: ActivityResult) -> None:
+    """A float that varies must not leave the sight of the analysis as the bits of an integer."""
+    for op in function.walk():
+        if isinstance(op, arith.BitcastOp) and answer.is_varied(op.input):
+            raise NoRuleError(
+                describe(
+                    location(op),
+                    "the bits of an active number have no derivative",
+                    "hold the number fixed first: ad.stop_gradient(x)",
+                )
+            )
 
 
 def const_message(function: Function, argument: SSAValue, answer: ActivityResult) -> str:

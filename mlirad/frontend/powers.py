@@ -1,0 +1,50 @@
+"""`**`: repeated multiplication for whole exponents, `pow` of the C library for others."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, math
+from xdsl.ir import SSAValue
+
+from mlirad.frontend.builder import SourceBuilder, Value
+from mlirad.frontend.casts import convert, number
+from mlirad.frontend.types import INT64, Scalar
+
+UNROLLED = 0x10000
+"""Literal exponents up to here are multiplied out, as numba does."""
+
+
+def power(left: Value, right: Value, type_: Scalar, builder: SourceBuilder) -> Value:
+    """`left ** right` of the type that `operators.binary_type` gives."""
+    exponent = right.constant
+    is_whole = isinstance(exponent, int) and not isinstance(exponent, bool)
+    base = convert(left, type_, builder).ssa
+    if is_whole and right.type.kind != "f" and abs(exponent) <= UNROLLED:
+        if exponent >= 0 or type_.kind == "f":
+            return Value(multiplied_out(base, exponent, type_, builder), type_)
+    if right.type.kind == "f":
+        times = convert(right, type_, builder).ssa
+        return Value(builder.insert(math.PowFOp(base, times)).results[0], type_)
+    times = convert(right, INT64, builder).ssa
+    op = math.FPowIOp(base, times) if type_.kind == "f" else math.IPowIOp(base, times)
+    return Value(builder.insert(op).results[0], type_)
+
+
+def multiplied_out(
+    base: SSAValue, exponent: int, type_: Scalar, builder: SourceBuilder
+) -> SSAValue:
+    """By squaring; a negative exponent gives the reciprocal."""
+    multiply = arith.MulfOp if type_.kind == "f" else arith.MuliOp
+    result: SSAValue | None = None
+    remaining = abs(exponent)
+    while remaining:
+        if remaining & 1:
+            result = base if result is None else builder.insert(multiply(result, base)).results[0]
+        remaining >>= 1
+        if remaining:
+            base = builder.insert(multiply(base, base)).results[0]
+    if result is None:
+        return number(1, type_, builder)
+    if exponent > 0:
+        return result
+    one = number(1, type_, builder)
+    return builder.insert(arith.DivfOp(one, result)).results[0]

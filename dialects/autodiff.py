@@ -152,7 +152,8 @@ class FwdDiffOp(Request):
     Example:
 
     ```mlir
-    %y, %dy = autodiff.fwddiff @f(%x, %dx) [#autodiff<activity dup>] -> [#autodiff<activity dup>] : (f64, f64) -> (f64, f64)
+    %y, %dy = autodiff.fwddiff @f(%x, %dx) [#autodiff<activity dup>]
+      -> [#autodiff<activity dup>] : (f64, f64) -> (f64, f64)
     ```
     """
 
@@ -188,7 +189,8 @@ class RevDiffOp(Request):
     Example:
 
     ```mlir
-    %y, %x_ct = autodiff.revdiff @f(%x, %y_ct) [#autodiff<activity active>] -> [#autodiff<activity active>] : (f64, f64) -> (f64, f64)
+    %y, %x_ct = autodiff.revdiff @f(%x, %y_ct) [#autodiff<activity active>]
+      -> [#autodiff<activity active>] : (f64, f64) -> (f64, f64)
     ```
     """
 
@@ -298,9 +300,7 @@ class InitOp(IRDLOperation):
     cache = result_def(CacheType)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "(`threads` `(` $threads^ `)`)? `[` $counts `]` attr-dict `:` type($cache)"
-    )
+    assembly_format = "(`threads` `(` $threads^ `)`)? `[` $counts `]` attr-dict `:` type($cache)"
 
     def __init__(
         self,
@@ -416,8 +416,7 @@ class AccumulateOp(IRDLOperation):
     exclusive = opt_prop_def(UnitAttr)
 
     assembly_format = (
-        "$value `,` $shadow `[` $indices `]` (`exclusive` $exclusive^)? attr-dict `:` "
-        "type($shadow)"
+        "$value `,` $shadow `[` $indices `]` (`exclusive` $exclusive^)? attr-dict `:` type($shadow)"
     )
 
     def __init__(self, value: SSAValue, shadow: SSAValue, indices: Sequence[SSAValue]):
@@ -426,7 +425,7 @@ class AccumulateOp(IRDLOperation):
 
 @irdl_op_definition
 class TakeOp(IRDLOperation):
-    """`result = shadow[indices]; shadow[indices] = 0`: what a store becomes in the reverse sweep."""
+    """`result = shadow[indices]; shadow[indices] = 0`: what a store becomes in reverse."""
 
     name = "autodiff.take"
 
@@ -439,9 +438,7 @@ class TakeOp(IRDLOperation):
 
     def __init__(self, shadow: SSAValue, indices: Sequence[SSAValue]):
         assert isinstance(shadow.type, MemRefType)
-        super().__init__(
-            operands=[shadow, indices], result_types=[shadow.type.element_type]
-        )
+        super().__init__(operands=[shadow, indices], result_types=[shadow.type.element_type])
 
 
 Autodiff = Dialect(

@@ -108,7 +108,8 @@ def build_pair(
     shadowed = [kind is Activity.DUP for kind in kinds]
     wanted = [kind is Activity.ACTIVE for kind in kinds]
     reverse = build_reverse(plan, reverse_name, shadowed, wanted, seeds)
-    assert isinstance(augmented, func.FuncOp) and isinstance(reverse, func.FuncOp)
+    assert isinstance(augmented, func.FuncOp)
+    assert isinstance(reverse, func.FuncOp)
     add_function(augmented, primal)
     add_function(reverse, augmented)
     return augmented, reverse

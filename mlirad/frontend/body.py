@@ -90,7 +90,7 @@ class Body:
         self.incomplete: Unresolved | None = None
         self.nonnegative: set[SSAValue] = set()
         self.as_index: dict[SSAValue, SSAValue] = {}
-        self.constants: dict[tuple[type, str], Value] = {}
+        self.constants: dict[tuple[str, str], Value] = {}
         self.index_constants: dict[int, SSAValue] = {}
         self.sizes: dict[tuple[SSAValue, int], SSAValue] = {}
         self.entry = Block()
@@ -278,7 +278,7 @@ class Body:
         return operators.truth(value, self.builder)
 
     def constant(self, number: Any) -> Value:
-        key = (type(number), repr(number))
+        key = (repr(number.__class__), repr(number))
         if (known := self.constants.get(key)) is None:
             with self.at_entry():
                 known = operators.constant(number, self.builder)

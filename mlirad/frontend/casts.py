@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.frontend import ir_types
 from mlirad.frontend.builder import SourceBuilder, Value
 from mlirad.frontend.types import BOOL, FLOAT32, FLOAT64, Scalar, Tuple, Type
 
-NARROW_BITS = 16
-"""Integers up to this width are exact in float32."""
+UNIFIED = {"b": 1, "i": 16, "u": 16}
+"""Integers up to this width share a variable with a float32."""
+
+ARITHMETIC = {"b": 1, "i": 16, "u": 8}
+"""Integers up to this width do not widen a float32 that they are combined with."""
 
 
 def unify(a: Type, b: Type) -> Type | None:
@@ -31,7 +36,7 @@ def unify_scalars(a: Scalar, b: Scalar) -> Scalar:
     if a == BOOL or b == BOOL:
         return b if a == BOOL else a
     if a.kind == "f" or b.kind == "f":
-        return float_of(a, b)
+        return float_of(a, b, UNIFIED)
     if a.kind == b.kind:
         return a if a.bits >= b.bits else b
     signed, unsigned = (a, b) if a.kind == "i" else (b, a)
@@ -40,19 +45,19 @@ def unify_scalars(a: Scalar, b: Scalar) -> Scalar:
     return Scalar("i", 2 * unsigned.bits) if unsigned.bits < 64 else FLOAT64
 
 
-def float_of(a: Scalar, b: Scalar) -> Scalar:
-    """The float type of arithmetic on `a` and `b`, of which at least one is a float."""
-    fits = all(s == FLOAT32 or (s.kind != "f" and s.bits <= NARROW_BITS) for s in (a, b))
+def float_of(a: Scalar, b: Scalar, narrow: Mapping[str, int] = ARITHMETIC) -> Scalar:
+    """The float type that holds both, at least one of which is a float."""
+    fits = all(s == FLOAT32 or s.bits <= narrow.get(s.kind, 0) for s in (a, b))
     return FLOAT32 if fits else FLOAT64
 
 
-def number(value: float | int, type_: Scalar, builder: SourceBuilder) -> SSAValue:
+def number(value: float, type_: Scalar, builder: SourceBuilder) -> SSAValue:
     """A constant of a type that can hold it."""
     ir = ir_types.scalar_type(type_)
-    if type_.kind == "f":
-        attribute = FloatAttr(float(value), ir)  # pyright: ignore[reportArgumentType]
+    if isinstance(ir, IntegerType):
+        attribute = IntegerAttr(wrapped(int(value), type_), ir)
     else:
-        attribute = IntegerAttr(wrapped(int(value), type_), ir)  # pyright: ignore[reportArgumentType]
+        attribute = FloatAttr(float(value), ir)
     op = arith.ConstantOp.create(result_types=[ir], properties={"value": attribute})
     return builder.insert(op).results[0]
 
@@ -82,7 +87,7 @@ def convert(value: Value, to: Scalar, builder: SourceBuilder) -> Value:
     return Value(value.ssa if op is None else builder.insert(op).results[0], to)
 
 
-def is_exact(constant: float | int, to: Scalar) -> bool:
+def is_exact(constant: float, to: Scalar) -> bool:
     """Whether a compile-time number can be given another type without rounding."""
     if to.kind == "f":
         return to.bits == 64 and (isinstance(constant, float) or abs(constant) < 1 << 53)
@@ -95,19 +100,25 @@ def is_exact(constant: float | int, to: Scalar) -> bool:
 
 def conversion(value: Value, to: Scalar) -> Operation | None:
     """The op that converts; None if the bits stay."""
-    source, ssa, target = value.type, value.ssa, ir_types.scalar_type(to)
+    op_class = conversion_class(value.type, to)
+    if op_class is None:
+        return None
+    return op_class.create(operands=[value.ssa], result_types=[ir_types.scalar_type(to)])
+
+
+def conversion_class(source: Scalar, to: Scalar) -> type[Operation] | None:
     is_signed = source.kind == "i"
     match source.kind == "f", to.kind == "f":
         case True, True:
-            return (arith.ExtFOp if to.bits > source.bits else arith.TruncFOp)(ssa, target)  # pyright: ignore
+            return arith.ExtFOp if to.bits > source.bits else arith.TruncFOp
         case True, False:
-            return (arith.FPToUIOp if to.kind == "u" else arith.FPToSIOp)(ssa, target)  # pyright: ignore
+            return arith.FPToUIOp if to.kind == "u" else arith.FPToSIOp
         case False, True:
-            return (arith.SIToFPOp if is_signed else arith.UIToFPOp)(ssa, target)  # pyright: ignore
+            return arith.SIToFPOp if is_signed else arith.UIToFPOp
         case _ if to.bits > source.bits:
-            return (arith.ExtSIOp if is_signed else arith.ExtUIOp)(ssa, target)  # pyright: ignore
+            return arith.ExtSIOp if is_signed else arith.ExtUIOp
         case _ if to.bits < source.bits:
-            return arith.TruncIOp(ssa, target)  # pyright: ignore[reportArgumentType]
+            return arith.TruncIOp
         case _:
             return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, memref, scf
@@ -73,7 +73,7 @@ class Expressions(Arrays):
         if isinstance(found, (bool, int, float, np.number, np.bool_)):
             return self.constant(found)
         if isinstance(found, tuple):
-            items: Sequence[object] = found  # pyright: ignore[reportUnknownVariableType] a tuple of anything
+            items = cast("Sequence[object]", found)
             return TupleValue(tuple(self.materialise(Static(i), node) for i in items))
         return static
 

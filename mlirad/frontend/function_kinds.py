@@ -70,7 +70,7 @@ class Binary(ScalarFunction):
         self.build, self.wide = build, wide
 
     def type_of(self, types: Sequence[Scalar]) -> Scalar:
-        return float_of(*types) if any(t.kind == "f" for t in types) else FLOAT64
+        return float_of(types[0], types[1]) if any(t.kind == "f" for t in types) else FLOAT64
 
     def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
         if len(types) != 2 or (self.wide and any(map(is_narrow, types))):

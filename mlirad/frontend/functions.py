@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from xdsl.dialects import arith
@@ -89,43 +89,45 @@ class Operator(ScalarFunction):
     def __init__(self, op: str):
         self.op = op
 
-    def result(self, types: list[Scalar], constants: list[object]) -> Type | None:
-        return binary_type(self.op, *types) if len(types) == 2 else None
+    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
+        return binary_type(self.op, types[0], types[1]) if len(types) == 2 else None
 
-    def emit(self, values: list[Value], builder: SourceBuilder) -> Value:
-        return binary(self.op, *values, builder)
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
+        a, b = values
+        return binary(self.op, a, b, builder)
 
 
 class DivMod(ScalarFunction):
     """`divmod(a, b)`: the pair of `a // b` and `a % b`."""
 
-    def result(self, types: list[Scalar], constants: list[object]) -> Type | None:
-        type_ = binary_type("Mod", *types) if len(types) == 2 else None
+    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
+        type_ = binary_type("Mod", types[0], types[1]) if len(types) == 2 else None
         return None if type_ is None else Tuple((type_, type_))
 
-    def emit(self, values: list[Value], builder: SourceBuilder) -> tuple[Value, ...]:
-        return binary("FloorDiv", *values, builder), binary("Mod", *values, builder)
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> tuple[Value, ...]:
+        a, b = values
+        return binary("FloorDiv", a, b, builder), binary("Mod", a, b, builder)
 
 
 class Square(ScalarFunction):
     """`x * x`"""
 
-    def result(self, types: list[Scalar], constants: list[object]) -> Type | None:
-        return binary_type("Mult", *types, *types) if len(types) == 1 else None
+    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
+        return binary_type("Mult", types[0], types[0]) if len(types) == 1 else None
 
-    def emit(self, values: list[Value], builder: SourceBuilder) -> Value:
-        return binary("Mult", *values, *values, builder)
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
+        return binary("Mult", values[0], values[0], builder)
 
 
 class ToFloat(ScalarFunction):
     """`float(x)`: a float32 stays one, as in numba."""
 
-    def result(self, types: list[Scalar], constants: list[object]) -> Type | None:
+    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
         if len(types) != 1 or types[0] == BOOL:
             return None
         return types[0] if types[0].kind == "f" else FLOAT64
 
-    def emit(self, values: list[Value], builder: SourceBuilder) -> Value:
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
         type_ = values[0].type
         return convert(values[0], type_ if type_.kind == "f" else FLOAT64, builder)
 
@@ -133,12 +135,12 @@ class ToFloat(ScalarFunction):
 class ToInt(ScalarFunction):
     """`int(x)`: truncates; an int keeps its type, as in numba."""
 
-    def result(self, types: list[Scalar], constants: list[object]) -> Type | None:
+    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
         if len(types) != 1:
             return None
         return types[0] if types[0].kind in "iu" else INT64
 
-    def emit(self, values: list[Value], builder: SourceBuilder) -> Value:
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
         type_ = values[0].type
         return convert(values[0], type_ if type_.kind in "iu" else INT64, builder)
 

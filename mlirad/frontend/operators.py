@@ -15,7 +15,9 @@ from mlirad.frontend.builder import SourceBuilder, Value
 from mlirad.frontend.casts import convert, float_of, is_nonzero, number
 from mlirad.frontend.types import (
     BOOL,
+    FLOAT32,
     FLOAT64,
+    INT32,
     INT64,
     UINT64,
     Scalar,
@@ -64,6 +66,8 @@ def binary_type(op: str, left: Type, right: Type) -> Scalar | None:
         return None
     if op == "Pow" and left.kind == "f" and right.kind != "f":
         return left
+    if op == "Pow" and (left, right) == (BOOL, INT32):
+        return FLOAT32  # numba takes the first of its signatures that fits
     if has_float:
         return float_of(left, right)
     return FLOAT64 if op == "Div" else wide_int(left, right)
@@ -211,6 +215,18 @@ def numpy_type(x: object) -> Scalar:
 
     if isinstance(x, np.bool_):
         return BOOL
-    if isinstance(x, np.integer) or (isinstance(x, np.floating) and x.dtype.itemsize in (4, 8)):
-        return Scalar(x.dtype.kind, 8 * x.dtype.itemsize)  # pyright: ignore
+    for known, type_ in (
+        (np.float64, FLOAT64),
+        (np.float32, FLOAT32),
+        (np.int64, INT64),
+        (np.int32, INT32),
+        (np.int16, Scalar("i", 16)),
+        (np.int8, Scalar("i", 8)),
+        (np.uint64, UINT64),
+        (np.uint32, Scalar("u", 32)),
+        (np.uint16, Scalar("u", 16)),
+        (np.uint8, Scalar("u", 8)),
+    ):
+        if type(x) is known:
+            return type_
     raise TypeError(f"{type(x).__name__} is no number that kernels know")

@@ -15,12 +15,11 @@ UNROLLED = 0x10000
 
 def power(left: Value, right: Value, type_: Scalar, builder: SourceBuilder) -> Value:
     """`left ** right` of the type that `operators.binary_type` gives."""
-    exponent = right.constant
-    is_whole = isinstance(exponent, int) and not isinstance(exponent, bool)
     base = convert(left, type_, builder).ssa
-    if is_whole and right.type.kind != "f" and abs(exponent) <= UNROLLED:
+    exponent = right.constant
+    if right.type.kind != "f" and isinstance(exponent, int) and abs(exponent) <= UNROLLED:
         if exponent >= 0 or type_.kind == "f":
-            return Value(multiplied_out(base, exponent, type_, builder), type_)
+            return Value(multiplied_out(base, int(exponent), type_, builder), type_)
     if right.type.kind == "f":
         times = convert(right, type_, builder).ssa
         return Value(builder.insert(math.PowFOp(base, times)).results[0], type_)

@@ -42,7 +42,7 @@ def recognise(found: object) -> Static:
 
     Only modules that somebody has imported already are compared.
     """
-    if isinstance(found, (int, float, tuple, ModuleType)):
+    if type(found) in (bool, int, float, tuple, ModuleType):
         return Static(found)
     for module in GPU_MODULES:
         if (loaded := sys.modules.get(module)) is not None:

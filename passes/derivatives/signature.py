@@ -110,7 +110,7 @@ def const_message(function: Function, argument: SSAValue, answer: ActivityResult
     return describe(
         location(store) if store is not None else None,
         f"active values are stored into '{name}', which '{name_of(function)}' is given as Const",
-        f"pass Duplicated('{name}', shadow) or Dual('{name}', tangent) instead, with zeros if it is scratch",
+        f"annotate '{name}' Duplicated or Dual instead, with a shadow of zeros if it is scratch",
     )
 
 

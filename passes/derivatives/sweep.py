@@ -119,8 +119,8 @@ def rule_of(op: Operation) -> Rule:
         describe(
             location(op),
             f"{what}\n  in: {op!s}",
-            f"add a rule to mlirad/passes/derivatives/{op.dialect_name()}.py, or hold the arguments "
-            "it depends on fixed (Const)",
+            f"add a rule to mlirad/passes/derivatives/{op.dialect_name()}.py, or hold the "
+            "arguments it depends on fixed (Const)",
         )
     )
 

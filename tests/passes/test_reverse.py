@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Numbers of the differentiation passes on MLIR text: forward, reverse, nested; against complex step."""
 
 import ctypes
@@ -36,7 +37,7 @@ def compiled(text: str, name: str, results: int) -> Callable[..., list[float]]:
     library = cpu.load(pipeline.compile_native(module))
     entry = library.entry(name)
 
-    def call(*args: float | int | np.ndarray) -> list[float]:
+    def call(*args: float | np.ndarray) -> list[float]:
         words: list[int] = []
         for arg in args:
             if isinstance(arg, np.ndarray):

@@ -17,9 +17,10 @@ from mlirad.api import as_callable
 from mlirad.callables import Compiled, Function
 from mlirad.derived import Kind, is_active
 from mlirad.errors import ActivityError, ArgumentTypeError, LaunchTypeError
+from mlirad.frontend.types import Scalar
 from mlirad.runtime.aliasing import alias_partition
 from mlirad.runtime.annotations import Active, Const, Dual, Duplicated
-from mlirad.runtime.arguments import flat_types, is_array, type_of
+from mlirad.runtime.arguments import flat_types, is_array, leaves, type_of
 from mlirad.runtime.copies import Copies
 from mlirad.runtime.recording import Mode
 
@@ -58,16 +59,27 @@ def value_and_grad(f: Callable[..., Any], wrt: Wrt = 0) -> Callable[..., tuple[f
     def value_and_gradient(*args: Any) -> tuple[float, Any]:
         args = base.bind(args, {})
         base.program.verify(args)
-        value, cotangents = _pull_back(base, chosen, args, Copies(args), 1.0)
+        try:
+            value, cotangents = _pull_back(base, chosen, args, Copies(args), 1.0)
+        except ArgumentTypeError:
+            _want_one_float(base, args)  # a seed of 1 fits no other result
+            raise
         if not isinstance(value, float):
-            raise ArgumentTypeError(
-                f"{base.name}: grad is for functions that return one float, "
-                f"not {type(value).__name__}\n"
-                "  use vjp, which takes a seed for each result"
-            )
+            _want_one_float(base, args)
         return value, chosen.pick(cotangents)
 
     return value_and_gradient
+
+
+def _want_one_float(base: Compiled, args: Sequence[Any]) -> None:
+    """Raises if the function does not return one float for these arguments."""
+    request = base.request(args, alias_partition(leaves(args)))
+    result = base.program.lower(request.types, request.alias).result
+    if not (isinstance(result, Scalar) and result.kind == "f"):
+        raise ArgumentTypeError(
+            f"{base.name}: grad is for functions that return one float, not {result}\n"
+            "  use vjp, which takes a seed for each result"
+        )
 
 
 def jvp(

@@ -55,14 +55,17 @@ class Specializations:
     def __init__(self, build: Callable[[Request], Specialization]):
         self._build = build
         self._lock = threading.RLock()
-        self._by_key: dict[Hashable, Specialization] = {}
+        self._by_key: dict[Hashable, tuple[Specialization, Request]] = {}
         self._by_request: dict[Request, Specialization] = {}
         self.last: Request | None = None
         """What the last call used: the default of the `inspect` methods."""
 
     def find(self, key: Hashable) -> Specialization | None:
         """The one used before for values with `key`."""
-        return self._by_key.get(key)
+        if (found := self._by_key.get(key)) is None:
+            return None
+        specialization, self.last = found
+        return specialization
 
     def compile(self, key: Hashable, request: Request) -> Specialization:
         """The one for `request`, from now on found under `key` as well."""
@@ -70,6 +73,6 @@ class Specializations:
             found = self._by_request.get(request)
             if found is None:
                 found = self._by_request[request] = self._build(request)
-            self._by_key[key] = found
+            self._by_key[key] = found, request
             self.last = request
             return found

@@ -72,7 +72,7 @@ class StoreRule(StructuralRule):
 
 
 class AtomicAddRule(StructuralRule):
-    """`cotangent of the added value += shadow[i]`; the shadow stays: the sum holds the old value."""
+    """`cotangent of the added value += shadow[i]`; the sum holds the old value."""
 
     def check(self, op: Operation, activity: ActivityResult) -> memref.AtomicRMWOp:
         assert isinstance(op, memref.AtomicRMWOp)

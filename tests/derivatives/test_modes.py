@@ -5,8 +5,6 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from evaluator import run
-from primals import PRIMALS
 from xdsl.builder import Builder
 from xdsl.dialects import arith, func
 from xdsl.dialects import math as math_dialect
@@ -28,6 +26,8 @@ from xdsl.rewriter import InsertPoint
 from mlirad.passes.derivatives.formula import evaluate
 from mlirad.passes.derivatives.rule import INACTIVE, Rule, ScalarRule, rule
 from mlirad.passes.derivatives.table import SCALAR_RULES, find_rule
+from tests.derivatives.evaluator import run
+from tests.derivatives.primals import PRIMALS
 
 HERE = FileLineColLoc(StringAttr("kernel.py"), IntAttr(3), IntAttr(9))
 CLASSES = {op.name: op for op in SCALAR_RULES}

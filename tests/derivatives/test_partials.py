@@ -6,7 +6,6 @@ import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from primals import PRIMALS, Primal
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 
@@ -16,6 +15,7 @@ from mlirad.passes.derivatives.render_table import render_page
 from mlirad.passes.derivatives.rule import INACTIVE, ScalarRule, rule
 from mlirad.passes.derivatives.singular_points import SINGULAR_POINTS, SingularPoint
 from mlirad.passes.derivatives.table import SCALAR_RULES
+from tests.derivatives.primals import PRIMALS, Primal
 
 BY_NAME = {op.name: known for op, known in SCALAR_RULES.items()} | dict(LIBM_RULES)
 SCALAR = {name: known for name, known in BY_NAME.items() if isinstance(known, ScalarRule)}

@@ -1,10 +1,10 @@
 """Arrays: negative indices, shapes, layouts, element types."""
 
 import numpy as np
-from compiled import call
 
 from mlirad.frontend.lower import lower
 from mlirad.frontend.types import FLOAT64, Array
+from tests.frontend.compiled import call
 
 FACTORS = (2.0, 3.0, 5.0)
 

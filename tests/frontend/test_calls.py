@@ -5,11 +5,11 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from compiled import call
 from numba import cuda
 
 from mlirad.frontend.lower import lower
 from mlirad.frontend.types import FLOAT64, INT64, Array
+from tests.frontend.compiled import call
 
 
 class Kernel:

@@ -7,13 +7,13 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from compiled import call, example_type
 from numba import cuda
 from xdsl.dialects.builtin import FileLineColLoc
 
 from mlirad.frontend.lower import lower, lower_function, result_type
 from mlirad.frontend.source import unwrap
 from mlirad.frontend.types import FLOAT64, INT64, Array, NoneType, Tuple
+from tests.frontend.compiled import call, example_type
 
 
 def smooth(x, y, n):

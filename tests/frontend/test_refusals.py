@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import cuda
-from test_calls import square
+from tests.frontend.test_calls import square
 
 from mlirad.errors import ArgumentTypeError, MliradError, TypingError, UnsupportedError
 from mlirad.frontend.lower import lower

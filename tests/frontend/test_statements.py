@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import call
+
+from tests.frontend.compiled import call
 
 
 def falling_range(n):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from interpreter import parse
 from xdsl.context import Context
 from xdsl.utils.exceptions import PassFailedException
 
 from mlirad.errors import MliradError
 from mlirad.passes.check_stage import LEGAL, CheckStagePass, check
 from mlirad.pipeline import STAGES
+from tests.passes.interpreter import parse
 
 REQUEST = """
 func.func @f(%x : f64) -> f64 {

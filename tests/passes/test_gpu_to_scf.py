@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from interpreter import parse, run
 
 from mlirad.errors import UnsupportedError
 from mlirad.passes.check_stage import check
 from mlirad.passes.gpu_to_scf import GpuToScfPass
+from tests.passes.interpreter import parse, run
 
 IDS = "\n".join(
     f'%{kind}{axis} = "gpu.{op}"() <{{dimension = #gpu<dim {axis}>}}> : () -> index'

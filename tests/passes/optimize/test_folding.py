@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from interpreter import parse, run
 from xdsl.dialects import arith
 
 from mlirad.passes.optimize.simplify import SimplifyPass
+from tests.passes.interpreter import parse, run
 
 OPS = ["addi", "subi", "muli", "andi", "ori", "xori", "minsi", "maxsi"]
 OPS += ["divsi", "remsi", "floordivsi", "divui", "remui", "shli"]

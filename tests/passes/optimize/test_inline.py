@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from interpreter import parse, run
 
 from mlirad.errors import UnsupportedError
 from mlirad.passes.optimize.inline import InlinePass
+from tests.passes.interpreter import parse, run
 
 CHAIN = """
 func.func @f(%x : f64) -> f64 {

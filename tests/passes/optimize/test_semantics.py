@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from interpreter import parse, run
-from programs import SIZE, program
 
 from mlirad.passes.base import Pass
 from mlirad.passes.optimize.cse import CsePass
@@ -14,6 +12,8 @@ from mlirad.passes.optimize.forward_stores import ForwardStoresPass
 from mlirad.passes.optimize.inline import InlinePass
 from mlirad.passes.optimize.licm import LicmPass
 from mlirad.passes.optimize.simplify import SimplifyPass
+from tests.passes.interpreter import parse, run
+from tests.passes.optimize.programs import SIZE, program
 
 PASSES = [InlinePass, SimplifyPass, CsePass, LicmPass, ForwardStoresPass, DcePass]
 

@@ -1,0 +1,34 @@
+"""What a module at the stage `cpu` can be printed as, for `mlirad-opt -t` and `xdsl-opt -t`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO, ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.target import Target
+
+
+@dataclass(frozen=True)
+class LLVMTarget(Target):
+    """LLVM IR as the direct emitter writes it, before LLVM optimises it."""
+
+    name: ClassVar[str] = "mlirad-llvm"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from mlirad.backends.emit_llvm import emit
+
+        output.write(emit(module))
+
+
+@dataclass(frozen=True)
+class AssemblyTarget(Target):
+    """Optimised assembly of the processor that this runs on."""
+
+    name: ClassVar[str] = "asm"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from mlirad.backends.cpu import assembly
+
+        output.write(assembly(module))

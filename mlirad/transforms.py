@@ -17,7 +17,7 @@ from mlirad.api import as_callable
 from mlirad.callables import Compiled, Function
 from mlirad.derived import Kind, is_active
 from mlirad.errors import ActivityError, ArgumentTypeError, LaunchTypeError
-from mlirad.frontend.types import Scalar
+from mlirad.frontend.types import Scalar, Type
 from mlirad.runtime.aliasing import alias_partition
 from mlirad.runtime.annotations import Active, Const, Dual, Duplicated
 from mlirad.runtime.arguments import flat_types, is_array, leaves, type_of
@@ -62,24 +62,26 @@ def value_and_grad(f: Callable[..., Any], wrt: Wrt = 0) -> Callable[..., tuple[f
         try:
             value, cotangents = _pull_back(base, chosen, args, Copies(args), 1.0)
         except ArgumentTypeError:
-            _want_one_float(base, args)  # a seed of 1 fits no other result
+            if not isinstance(result := _result_type(base, args), Scalar):
+                raise _not_one_float(base, result) from None  # a seed of 1 fits no structure
             raise
         if not isinstance(value, float):
-            _want_one_float(base, args)
+            raise _not_one_float(base, _result_type(base, args))
         return value, chosen.pick(cotangents)
 
     return value_and_gradient
 
 
-def _want_one_float(base: Compiled, args: Sequence[Any]) -> None:
-    """Raises if the function does not return one float for these arguments."""
+def _result_type(base: Compiled, args: Sequence[Any]) -> Type:
     request = base.request(args, alias_partition(leaves(args)))
-    result = base.program.lower(request.types, request.alias).result
-    if not (isinstance(result, Scalar) and result.kind == "f"):
-        raise ArgumentTypeError(
-            f"{base.name}: grad is for functions that return one float, not {result}\n"
-            "  use vjp, which takes a seed for each result"
-        )
+    return base.program.lower(request.types, request.alias).result
+
+
+def _not_one_float(base: Compiled, result: Type) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"{base.name}: grad is for functions that return one float, not {result}\n"
+        "  use vjp, which takes a seed for each result"
+    )
 
 
 def jvp(

@@ -16,7 +16,7 @@ from mlirad.dialects.autodiff import Activity, FwdDiffOp
 from mlirad.passes.analysis import activity
 from mlirad.passes.analysis.activity import ActivityResult, is_terminator
 from mlirad.passes.analysis.flow import Function, body, kernel_of, name_of, terminator
-from mlirad.passes.analysis.memory import is_memory
+from mlirad.passes.analysis.memory import REVERSED, is_memory
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives.rule import Shadow
 from mlirad.passes.derivatives.signature import (
@@ -87,6 +87,8 @@ def build_tangent(
         sweep.insert(gpu.ReturnOp([]))
         type = FunctionType.from_lists(list(block.arg_types), [])
         derived: Function = gpu.FuncOp(name, type, Region(block), kernel=True)
+        if REVERSED in primal.attributes:
+            derived.attributes[REVERSED] = primal.attributes[REVERSED]
     else:
         results: list[SSAValue] = []
         for value, has_shadow in zip(returned.operands, ret_shadowed, strict=True):

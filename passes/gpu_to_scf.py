@@ -35,6 +35,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.flow import location
+from mlirad.passes.analysis.memory import REVERSED
 from mlirad.passes.base import Pass
 from mlirad.passes.optimize.symbols import LAUNCH, fresh_name, functions, is_declaration
 
@@ -152,7 +153,7 @@ class Grid:
         first, end = self.outermost.args[:2]
         over_blocks = self.loop(self.outermost, first, end, one, "block")
         gx, gy, _ = self.sizes.values()
-        number = over_blocks.args[0]
+        number = self.counted(over_blocks, first, end, one)
         rest = self.add(over_blocks, arith.DivUIOp, (number, gx))
         self.blocks = {
             "x": self.add(over_blocks, arith.RemUIOp, (number, gx)),
@@ -163,7 +164,7 @@ class Grid:
         for axis in reversed(self.AXES):
             innermost = self.loop(innermost, zero, self.block_sizes[axis], one, f"t{axis}")
             loops.append(innermost)
-            self.threads[axis] = innermost.args[0]
+            self.threads[axis] = self.counted(innermost, zero, self.block_sizes[axis], one)
         for op in tuple(body.ops):
             op.detach()
             if not isinstance(op, gpu.ReturnOp):
@@ -173,6 +174,14 @@ class Grid:
         self.outermost.add_op(func.ReturnOp.create(location=self.location))
         for op in tuple(innermost.walk()):
             self.replace_id(op, innermost)
+
+    def counted(self, loop: Block, start: SSAValue, stop: SSAValue, one: SSAValue) -> SSAValue:
+        """The block or thread that an iteration runs: in a reverse sweep, the last one first."""
+        if REVERSED not in self.kernel.attributes:
+            return loop.args[0]
+        bounds = self.add(loop, arith.AddiOp, (start, stop))
+        last = self.add(loop, arith.SubiOp, (bounds, one))
+        return self.add(loop, arith.SubiOp, (last, loop.args[0]))
 
     def loop(
         self, block: Block, start: SSAValue, stop: SSAValue, step: SSAValue, name: str

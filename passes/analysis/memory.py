@@ -37,6 +37,11 @@ from mlirad.passes.analysis.flow import Function, blocks, body, callee_of, flows
 ALIAS = "mlirad.alias"
 UNALIGNED = "mlirad.unaligned"
 PURE_CALL = "mlirad.pure"
+REVERSED = "mlirad.reversed"
+"""
+On a kernel that is a reverse sweep: where threads run one after the other, they run in reverse
+order, so that also a kernel whose threads race has the derivative of the order it ran in.
+"""
 
 Root = int | Operation | Literal["unknown"]
 UNKNOWN: Root = "unknown"

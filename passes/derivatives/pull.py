@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects import func, gpu, scf
-from xdsl.dialects.builtin import FunctionType, MemRefType
+from xdsl.dialects.builtin import FunctionType, MemRefType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, FreeOp, PopOp
 from mlirad.passes.analysis.activity import is_terminator
 from mlirad.passes.analysis.flow import Function, body, carries_derivative, terminator
-from mlirad.passes.analysis.memory import VIEWS, is_memory
+from mlirad.passes.analysis.memory import REVERSED, VIEWS, is_memory
 from mlirad.passes.analysis.residuals import Residual
 from mlirad.passes.derivatives.augment import Iterations, add_iteration_arguments, thread_count
 from mlirad.passes.derivatives.memref import MEMREF_RULES, AllocationRule
@@ -73,6 +73,7 @@ def build_reverse(
         sweep.insert(gpu.ReturnOp([]))
         type = FunctionType.from_lists(list(block.arg_types), [])
         derived: Function = gpu.FuncOp(name, type, Region(block), kernel=True)
+        derived.attributes[REVERSED] = UnitAttr()
     else:
         sweep.free_caches()
         results: list[SSAValue] = []

@@ -1,0 +1,35 @@
+"""Kernels whose threads race: on one worker they have the derivative of the order they run in."""
+
+import numpy as np
+
+import mlirad as ad
+from mlirad import gpu
+
+
+@ad.kernel
+def last_wins(x, s):
+    i = gpu.grid(1)
+    if i < x.shape[0]:
+        s[0] = x[i] * x[i]
+
+
+@ad.kernel
+def chained(x):
+    i = gpu.grid(1)
+    if 0 < i < x.shape[0]:
+        x[i] = x[i] * x[i - 1]
+
+
+def test_the_last_writer_gets_the_cotangent():
+    x, s = np.array([1.0, 2.0, 3.0]), np.zeros(1)
+    dx, ds = np.zeros(3), np.ones(1)
+    ad.autodiff(ad.Reverse, last_wins[2, 2], ad.Duplicated(x, dx), ad.Duplicated(s, ds))
+    assert s[0] == 9.0
+    np.testing.assert_array_equal(dx, [0.0, 0.0, 6.0])
+
+
+def test_a_chain_through_neighbouring_threads_runs_backwards():
+    x, dx = np.array([2.0, 3.0, 5.0, 7.0]), np.array([0.0, 0.0, 0.0, 1.0])
+    ad.autodiff(ad.Reverse, chained[2, 2], ad.Duplicated(x, dx))
+    assert x[3] == 210.0
+    np.testing.assert_array_equal(dx, [105.0, 70.0, 42.0, 30.0])

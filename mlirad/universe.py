@@ -1,4 +1,4 @@
-"""Everything that `xdsl-opt` and `mlirad-opt` learn from mlirad; found through the `xdsl.universe` entry point."""
+"""What `xdsl-opt` and `mlirad-opt` learn from mlirad; the entry point `xdsl.universe` names it."""
 
 from __future__ import annotations
 

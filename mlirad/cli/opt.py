@@ -30,7 +30,7 @@ class MliradOpt(xDSLOptMain):
     def register_all_targets(self) -> None:
         super().register_all_targets()
         self.available_targets |= MLIRAD_UNIVERSE.all_targets
-        self.available_targets["llvm"] = target_factory("LLVMTarget")
+        self.available_targets["llvm"] = target_factory("PlainLLVMTarget")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -23,6 +23,13 @@ class LLVMTarget(Target):
 
 
 @dataclass(frozen=True)
+class PlainLLVMTarget(LLVMTarget):
+    """The same under the name that xDSL's own target has elsewhere."""
+
+    name: ClassVar[str] = "llvm"
+
+
+@dataclass(frozen=True)
 class AssemblyTarget(Target):
     """Optimised assembly of the processor that this runs on."""
 

@@ -1,1 +1,1 @@
-"""`mlirad demo`: 27 regression problems with certified answers, fitted with derivatives of kernels."""
+"""`mlirad demo`: 27 problems with certified answers, fitted with derivatives of kernels."""

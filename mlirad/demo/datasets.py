@@ -1,4 +1,4 @@
-"""The NIST StRD nonlinear regression problems, read from the files of the National Institute of Standards."""
+"""The NIST StRD nonlinear regression problems, read from the files that NIST distributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Problem:
     """
     One data set, its two starting points and its certified answer.
 
-    `y` has shape (n,), `x` shape (n,) or (n, predictors), `starts` shape (2, p), `certified` shape (p,).
+    Shapes: `y` (n,), `x` (n,) or (n, predictors), `starts` (2, p), `certified` (p,).
     """
 
     name: str

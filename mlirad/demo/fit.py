@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from scipy.optimize import (  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
-    least_squares,
-)
+from scipy import optimize
 
 import mlirad as ad
 from mlirad.demo.datasets import Floats, Problem
 from mlirad.demo.models import Model
 
 BLOCK = 64
+LEAST_SQUARES = cast("Any", optimize).least_squares  # scipy has no types
 # One method and one set of options for all problems; nothing here knows the certified values.
 OPTIONS: dict[str, Any] = {
     "method": "trf",
@@ -80,7 +79,7 @@ def fit(regression: Regression, start: int) -> Fit:
     """Fits from one of the two starting points of the problem (1 or 2)."""
     began = time.perf_counter()
     problem = regression.problem
-    found = least_squares(  # pyright: ignore[reportUnknownVariableType]
+    found = LEAST_SQUARES(
         regression.residuals, problem.starts[start - 1], regression.jacobian, **OPTIONS
     )
     parameters: Floats = found.x

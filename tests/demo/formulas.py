@@ -1,4 +1,4 @@
-"""The NIST models as numpy formulas, typed off the data files and not off the kernels; they take complex parameters."""
+"""The NIST models in numpy, typed off the data files, not off the kernels; for complex `b` too."""
 
 from collections.abc import Callable
 from typing import Any

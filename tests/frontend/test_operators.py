@@ -36,7 +36,12 @@ COMPARE = {
     "Gt": operator.gt,
     "GtE": operator.ge,
 }
-UNARY = {"USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert, "Not": operator.not_}
+UNARY = {
+    "USub": operator.neg,
+    "UAdd": operator.pos,
+    "Invert": operator.invert,
+    "Not": operator.not_,
+}
 
 
 def numba_type(scalar: Scalar):

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import cuda
-from tests.frontend.test_calls import square
 
 from mlirad.errors import ArgumentTypeError, MliradError, TypingError, UnsupportedError
 from mlirad.frontend.lower import lower
 from mlirad.frontend.types import FLOAT64, INT64, Array
+from tests.frontend.test_calls import square
 
 TABLE = np.zeros(3)
 X = Array(FLOAT64, 1)

@@ -85,8 +85,10 @@ def analyze_request(
         useful_results=[i for i, kind in enumerate(ret_kinds) if kind is not Activity.CONST],
     )
     refuse_bitcasts(function, answer)
+    shared = {root for i in moving for root in answer.memory.roots.get(arguments[i], ())}
     for argument, kind in zip(arguments, kinds, strict=True):
-        if kind is Activity.CONST and is_memory(argument) and answer.is_varied(argument):
+        own = answer.memory.roots.get(argument, frozenset()) - shared
+        if kind is Activity.CONST and own & answer.varied:
             raise ActivityError(const_message(function, argument, answer))
     return answer
 

@@ -98,7 +98,7 @@ class BaseSweep:
         raise ActivityError(
             describe(
                 location(self.at) if self.at is not None else None,
-                f"'{name}' needs a shadow here, but overlaps an array that was given as Const",
+                f"'{name}' was given as Const, but may overlap an array that has a shadow",
                 "give both a shadow, or copy one of them first",
             )
         )

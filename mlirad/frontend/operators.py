@@ -117,16 +117,19 @@ def unary(op: str, value: Value, builder: SourceBuilder) -> Value:
         return Value(flip(value.ssa, builder), BOOL)
     if op == "USub" and value.constant is not None and not isinstance(value.constant, bool):
         return Value(number(-value.constant, type_, builder), type_, -value.constant)
-    wide = convert(value, type_, builder)
     if op == "UAdd":
-        return wide
-    if op == "Invert":
-        ones = number(-1, type_, builder)
-        return Value(builder.insert(arith.XOrIOp(wide.ssa, ones)).results[0], type_)
+        return convert(value, type_, builder)
     if type_.kind == "f":
-        return Value(builder.insert(arith.NegfOp(wide.ssa)).results[0], type_)
-    zero = number(0, type_, builder)
-    return Value(builder.insert(arith.SubiOp(zero, wide.ssa)).results[0], type_)
+        return Value(builder.insert(arith.NegfOp(value.ssa)).results[0], type_)
+    # numba computes in the width of the operand and widens the result.
+    own = convert(value, type_, builder) if value.type == BOOL else value
+    if op == "Invert":
+        ones = number(-1, own.type, builder)
+        result = builder.insert(arith.XOrIOp(own.ssa, ones)).results[0]
+    else:
+        zero = number(0, own.type, builder)
+        result = builder.insert(arith.SubiOp(zero, own.ssa)).results[0]
+    return convert(Value(result, own.type), type_, builder)
 
 
 def flip(condition: SSAValue, builder: SourceBuilder) -> SSAValue:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mlirad.api import jit as jit
     from mlirad.api import kernel as kernel
     from mlirad.api import reverse as reverse
+    from mlirad.api import stop_gradient as stop_gradient
     from mlirad.devices import set_default_device as set_default_device
     from mlirad.runtime.annotations import Active as Active
     from mlirad.runtime.annotations import Const as Const
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from mlirad.transforms import vjp as vjp
 
 _WHERE = {
-    "mlirad.api": ("autodiff", "forward", "jit", "kernel", "reverse"),
+    "mlirad.api": ("autodiff", "forward", "jit", "kernel", "reverse", "stop_gradient"),
     "mlirad.devices": ("set_default_device",),
     "mlirad.runtime.annotations": ("Active", "Const", "Dual", "Duplicated", "Forward", "Reverse"),
     "mlirad.runtime.tape": ("Tape",),
@@ -60,6 +61,7 @@ __all__ = [
     "kernel",
     "reverse",
     "set_default_device",
+    "stop_gradient",
     "value_and_grad",
     "vjp",
 ]

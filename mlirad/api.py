@@ -246,3 +246,12 @@ def _verify_annotated(
     ]
     checks.report(program.name, [*problems, *checks.check_values(usable)])
     return tuple(type(x) for x in arguments if isinstance(x, Annotation))
+
+
+def stop_gradient(x: float) -> float:
+    """
+    `x`, held fixed: inside kernels and functions its derivative is zero in both modes.
+
+    Outside compiled code it returns `x` as it is.
+    """
+    return x

@@ -1,8 +1,8 @@
 """What derived functions look like from outside: arguments, attributes, names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from xdsl.dialects import arith, func, gpu
+from xdsl.dialects import arith, func, gpu, memref
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
@@ -10,7 +10,7 @@ from mlirad.dialects.autodiff import Activity
 from mlirad.errors import ActivityError, NoRuleError, describe
 from mlirad.passes.analysis import activity
 from mlirad.passes.analysis.activity import ActivityResult
-from mlirad.passes.analysis.flow import Function, body, location, name_of
+from mlirad.passes.analysis.flow import Function, body, kernel_of, location, name_of
 from mlirad.passes.analysis.memory import (
     alias_classes,
     is_memory,
@@ -119,13 +119,33 @@ def const_message(function: Function, argument: SSAValue, answer: ActivityResult
 def find_active_write(
     function: Function, memory: SSAValue, answer: ActivityResult
 ) -> Operation | None:
+    """The first store of an active value into `memory`, also inside launched kernels."""
     for op in function.walk():
-        targets = [value for value in writes(op) if value is not None]
         if isinstance(op, gpu.LaunchFuncOp):
-            if any(answer.memory.may_alias(memory, value) for value in targets):
-                return op
-        elif any(answer.memory.may_alias(memory, value) for value in targets) and any(
-            map(answer.is_varied, (o for o in op.operands if not is_memory(o)))
-        ):
+            if (store := find_active_write_in_kernel(op, memory, answer)) is not None:
+                return store
+        elif any(
+            value is not None and answer.memory.may_alias(memory, value) for value in writes(op)
+        ) and any(map(answer.is_varied, sources(op))):
             return op
     return None
+
+
+def find_active_write_in_kernel(
+    launch: gpu.LaunchFuncOp, memory: SSAValue, answer: ActivityResult
+) -> Operation | None:
+    kernel, operands = kernel_of(launch), launch.kernelOperands
+    inner = activity.analyze(kernel, [i for i, o in enumerate(operands) if answer.is_varied(o)], ())
+    for operand, argument in zip(operands, body(kernel).args, strict=True):
+        if is_memory(operand) and answer.memory.may_alias(memory, operand):
+            if (store := find_active_write(kernel, argument, inner)) is not None:
+                return store
+    return None
+
+
+def sources(op: Operation) -> Iterator[SSAValue]:
+    """What `op` stores: numbers, or the contents of the memory it copies."""
+    if isinstance(op, memref.CopyOp):
+        yield op.source
+    else:
+        yield from (o for o in op.operands if not is_memory(o))

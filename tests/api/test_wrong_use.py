@@ -1,12 +1,14 @@
 """Wrong calls: the class of the error, its words, and that nothing was touched."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlirad as ad
+from mlirad import gpu
 
 
 @ad.kernel
@@ -245,6 +247,115 @@ def test_wrong_use_is_refused_in_words(what: str):
     for word in words:
         assert word in str(error.value)
     np.testing.assert_array_equal(SHARED, before)
+
+
+def unsupported_syntax(x, n):
+    x[0] = 2.0
+    with n:
+        x[0] = 3.0
+
+
+def undefined_name(x, n):
+    x[0] = 2.0 * nowhere  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+def type_changes(x, n):
+    value = 2.0
+    for _ in range(n):
+        value = x
+    x[0] = value
+
+
+def number_indexed(x, n):
+    x[0] = 2.0
+    x[1] = n[0]
+
+
+def inner(x, n):
+    return x[0] + n.shape[0]
+
+
+def wrong_in_a_callee(x, n):
+    i = gpu.grid(1)
+    x[i] = inner(x, n)
+
+
+BODIES = {
+    unsupported_syntax: (
+        ad.errors.UnsupportedError,
+        ("with n:", 5),
+        ["'with' is not compiled", "move it out of the function"],
+    ),
+    undefined_name: (
+        ad.errors.TypingError,
+        ("x[0] = 2.0 * nowhere", 18),
+        ["'nowhere' is not defined", "define or import it"],
+    ),
+    type_changes: (
+        ad.errors.TypingError,
+        ("for _ in range(n):", 5),
+        ["'value' changes from float64 to float64[", "'x' is float64[", "use one name per type"],
+    ),
+    number_indexed: (
+        ad.errors.TypingError,
+        ("x[1] = n[0]", 12),
+        ["'n' is int64 and cannot be indexed", "argument 'n' is int64", "only arrays can be"],
+    ),
+    wrong_in_a_callee: (
+        ad.errors.TypingError,
+        ("return x[0] + n.shape[0]", 19),
+        ["'shape'", "int64"],
+    ),
+}
+
+
+def in_a_tape(kernel: Any, x: np.ndarray, _: np.ndarray) -> None:
+    with ad.Tape(x):
+        kernel[1, 2](x, 3)
+
+
+BODY_CALLS: dict[str, Callable[[Any, np.ndarray, np.ndarray], Any]] = {
+    "plain": lambda k, x, _: k[1, 2](x, 3),
+    "reverse": lambda k, x, dx: ad.reverse(k, ad.Duplicated, ad.Const)[1, 2](x, dx, 3),
+    "forward": lambda k, x, dx: ad.forward(k, ad.Dual, ad.Const)[1, 2](x, dx, 3),
+    "tape": in_a_tape,
+}
+
+
+@pytest.mark.parametrize("how", BODY_CALLS)
+@pytest.mark.parametrize("function", BODIES, ids=lambda f: f.__name__)
+def test_wrong_body_is_refused_with_place_caret_and_way_out(function: Any, how: str):
+    kind, (code, column), words = BODIES[function]
+    x, dx = vector(), vector()
+    with pytest.raises(kind) as error:
+        BODY_CALLS[how](ad.kernel(function), x, dx)
+    assert type(error.value) is kind
+    message = str(error.value)
+    lines = Path(__file__).read_text().splitlines()
+    (line,) = [i for i, text in enumerate(lines, 1) if text.split("  #")[0].strip() == code]
+    assert message.startswith(f"{__file__}:{line}:{column}: ")
+    shown, caret = message.splitlines()[1:3]
+    assert shown.partition(" | ")[2] == lines[line - 1]
+    assert caret.partition("| ")[2] == " " * (column - 1) + "^"
+    for word in words:
+        assert word in message
+    np.testing.assert_array_equal([x, dx], [vector(), vector()])
+
+
+@pytest.mark.parametrize("mode", [ad.reverse, ad.forward])
+def test_several_mistakes_are_reported_together_and_nothing_is_touched(mode: Any):
+    x, y, shadow = vector(), vector(), read_only(4)
+    kind = ad.Duplicated if mode is ad.reverse else ad.Dual
+    with pytest.raises(ad.errors.LaunchError) as error:
+        mode(axpy, kind, kind, ad.Const)[1, 4](x, shadow, y, y, "three")
+    message = str(error.value)
+    assert "4 problems" in message
+    assert "the shadow of argument 'y' overlaps argument 'y'" in message
+    assert "'n' is a str" in message
+    assert "the shadow of argument 'x' is read-only" in message
+    assert "'x' has shape (4,), but the argument (3,)" in message
+    np.testing.assert_array_equal([x, y], [vector(), vector()])
+    np.testing.assert_array_equal(shadow, vector(4))
 
 
 def test_errors_are_also_what_python_users_expect():

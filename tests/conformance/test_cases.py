@@ -6,7 +6,9 @@ is not built yet must be refused, and says which part of the plan it waits for: 
 for shared memory, barriers and atomic maxima.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,15 +18,37 @@ from tests.conformance import check_mlirad
 REFUSED = {21: "C", 23: "C", 39: "B", 43: "C", 49: "C"}
 
 
-def cases():
+CHECKS = {
+    "outputs": check_mlirad.check_outputs,
+    "vjp": check_mlirad.check_vjp,
+    "jvp": check_mlirad.check_jvp,
+    "one launch": check_mlirad.check_direct,
+    "hvp": check_mlirad.check_hvp,
+    "errors": check_mlirad.check_errors,
+}
+
+
+def applies(check: str, case: Any) -> bool:
+    if check in ("hvp", "errors"):
+        return check in case.EXPECTED
+    if check == "one launch":
+        return bool(case.ACTIVE) and check_mlirad.single_launch(case) is not None
+    return check == "outputs" or bool(case.ACTIVE)
+
+
+def cases() -> Iterator[Any]:
     for path in sorted(Path(__file__).parent.glob("case*.py")):
         number = int(path.stem.partition("_")[0].removeprefix("case"))
         waits = pytest.mark.xfail(
             reason=f"part {REFUSED.get(number)}", raises=UnsupportedError, strict=True
         )
-        yield pytest.param(path, id=path.stem, marks=[waits] if number in REFUSED else [])
+        marks = [waits] if number in REFUSED else []
+        case = check_mlirad.load(path)
+        for check in CHECKS:
+            if applies(check, case):
+                yield pytest.param(case, check, id=f"{path.stem}-{check}", marks=marks)
 
 
-@pytest.mark.parametrize("path", list(cases()))
-def test_case(path: Path):
-    assert list(check_mlirad.check(check_mlirad.load(path))) == []
+@pytest.mark.parametrize(("case", "check"), list(cases()))
+def test_case(case: Any, check: str):
+    assert list(CHECKS[check](case)) == []

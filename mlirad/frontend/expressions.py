@@ -15,6 +15,7 @@ from mlirad.frontend.arrays import Arrays
 from mlirad.frontend.body import Unresolved, unify
 from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import flatten_type
+from mlirad.frontend.literals import fold
 from mlirad.frontend.operands import (
     ArrayRef,
     Operand,
@@ -71,7 +72,7 @@ class Expressions(Arrays):
         if static.path is not None:
             return static
         if isinstance(found, (bool, int, float, np.number, np.bool_)):
-            return self.constant(found)
+            return self.number(found, node)
         if isinstance(found, tuple):
             items = cast("Sequence[object]", found)
             return TupleValue(tuple(self.materialise(Static(i), node) for i in items))
@@ -93,11 +94,18 @@ class Expressions(Arrays):
             what = f"'{node.id}' is not defined"
             raise self.typing_error(node, what, "define or import it") from None
 
+    def number(self, number: Any, node: ast.AST) -> Value:
+        """A number known while compiling."""
+        try:
+            return self.constant(number)
+        except OverflowError as error:
+            raise self.typing_error(node, str(error), "write a float, as in 1e30") from None
+
     def literal(self, node: ast.Constant) -> Operand:
         if node.value is None:
             return Static(None)
         if isinstance(node.value, (bool, int, float)):
-            return self.constant(node.value)
+            return self.number(node.value, node)
         if isinstance(node.value, complex):
             raise self.unsupported(node, "complex numbers are not compiled yet", "use two floats")
         if isinstance(node.value, (str, bytes)):
@@ -140,6 +148,9 @@ class Expressions(Arrays):
     # Operators
 
     def binary(self, node: ast.BinOp) -> Operand:
+        if (number := fold(node)) is not None:
+            self.locate(node)
+            return self.number(number, node)
         left = self.value(node.left)
         right = self.value(node.right)
         return self.operate(node.op, left, right, node)

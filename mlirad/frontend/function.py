@@ -88,6 +88,9 @@ class FunctionBody(Statements):
         return block, type_
 
     def check_returns(self, kernel: bool) -> list[ast.Return]:
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Try | ast.TryStar | ast.With | ast.Match):
+                raise self.refused(node)  # where they end is not for us to say
         valued, empty = returned_values(self.source.tree)
         if kernel and valued:
             what = f"kernel '{self.source.name}' returns a value"

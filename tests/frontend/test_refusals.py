@@ -234,3 +234,15 @@ def test_kernels_return_nothing_and_read_only_arrays_stay() -> None:
         lower(returns_array, [X], kernel=True)
     with pytest.raises(TypingError, match="read-only"):
         lower(square, [Array(FLOAT64, 1, writable=False)], kernel=True)
+
+
+def with_try(x):
+    try:
+        return x
+    except ValueError:
+        pass
+
+
+def test_try_is_named_even_where_no_return_follows() -> None:
+    with pytest.raises(UnsupportedError, match="'try' is not compiled"):
+        lower(with_try, [INT64], kernel=False)

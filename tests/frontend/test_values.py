@@ -141,3 +141,16 @@ def test_casts_and_rounding(kind: str, tmp_path: Path) -> None:
     module = built(tmp_path, f"casts_{kind}", "a", results)
     points = [0.0, 1.5, 2.5, 3.5, 100.2] if kind == "float64" else [0, 1, -1, 100]
     compare(module, results, [(getattr(np, kind)(v),) for v in points], 0)
+
+
+def test_literals_are_folded_as_python_does(tmp_path: Path) -> None:
+    results = "2**-1, -7 // 2, 7 % -3, 2**62 - 1 + 2**62, (1 << 4) - 3, 1 / 4 + a, a * 2**-2, -2**2"
+    module = built(tmp_path, "literals", "a", results)
+    compare(module, results, [(1.5,)], 0)
+
+
+@pytest.mark.parametrize("expression", ["10**30 + a", "a * (1 << 70)", "18446744073709551616 - a"])
+def test_literals_beyond_64_bits_are_refused(expression: str, tmp_path: Path) -> None:
+    module = built(tmp_path, "huge", "a", expression)
+    with pytest.raises(ad.errors.TypingError, match="does not fit into 64 bits"):
+        ad.jit(module.f)(1.0)

@@ -38,6 +38,9 @@ class Dual:
     def __pow__(self, exponent: int):
         return Dual(self.value**exponent, exponent * self.value ** (exponent - 1) * self.tangent)
 
+    def __mod__(self, other: float):
+        return Dual(self.value % other, self.tangent)
+
     def __radd__(self, other):
         return lift(other) + self
 
@@ -94,3 +97,22 @@ class DualMath:
     tanh = staticmethod(function(math.tanh, lambda x: 1 / math.cosh(x) ** 2))
     exp = staticmethod(function(math.exp, math.exp))
     sqrt = staticmethod(function(math.sqrt, lambda x: 0.5 / math.sqrt(x)))
+    log = staticmethod(function(math.log, lambda x: 1 / x))
+    atan = staticmethod(function(math.atan, lambda x: 1 / (1 + x * x)))
+
+    @staticmethod
+    def hypot(x: Dual | float, y: Dual | float) -> Dual:
+        x, y = lift(x), lift(y)
+        length = math.hypot(x.value, y.value)
+        return Dual(length, (x.value * x.tangent + y.value * y.tangent) / length)
+
+    @staticmethod
+    def atan2(y: Dual | float, x: Dual | float) -> Dual:
+        y, x = lift(y), lift(x)
+        square = x.value * x.value + y.value * y.value
+        slope = (x.value * y.tangent - y.value * x.tangent) / square
+        return Dual(math.atan2(y.value, x.value), slope)
+
+    @staticmethod
+    def pow(x: Dual | float, y: Dual | float) -> Dual:
+        return DualMath.exp(lift(y) * DualMath.log(x))

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from xdsl.dialects import arith, func, math
 from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.frontend.builder import SourceBuilder, Value
-from mlirad.frontend.casts import convert, float_of, number, unify_scalars
+from mlirad.frontend.casts import (
+    UNIFIED,
+    convert,
+    float_of,
+    is_nonzero,
+    number,
+    unify_scalars,
+)
 from mlirad.frontend.operators import compare, wide_int
-from mlirad.frontend.types import BOOL, FLOAT32, FLOAT64, INT64, Scalar, Type
+from mlirad.frontend.types import BOOL, FLOAT32, FLOAT64, INT8, INT64, Scalar, Type
 
 Build = Callable[..., Operation]
 """From SSA operands to the op that computes the function."""
@@ -41,46 +48,95 @@ def libm(name: str) -> Build:
     return build
 
 
-def is_narrow(type_: Scalar) -> bool:
-    """Whether numpy computes on it in half precision, which kernels do not have."""
-    return type_.kind != "f" and type_.bits <= 16
+Typing = Callable[[Sequence[Scalar]], Scalar]
+"""From the types of numbers to the one that the function computes in."""
 
 
-class Unary(ScalarFunction):
-    """One float in, one out; ints become float64. `wide` refuses ints of at most 16 bits."""
+def math_type(types: Sequence[Scalar]) -> Scalar:
+    """Functions of `math`: float64 if all are ints, else as in arithmetic."""
+    return reduce(float_of, types) if any(t.kind == "f" for t in types) else FLOAT64
 
-    def __init__(self, build: Build, wide: bool = False):
-        self.build, self.wide = build, wide
+
+def power_type(types: Sequence[Scalar]) -> Scalar:
+    """`math.pow`: an integer exponent is never float32."""
+    return FLOAT64 if types[1].kind in "iu" else math_type(types)
+
+
+def numpy_type(types: Sequence[Scalar]) -> Scalar:
+    """Functions of numpy: ints take the type of a float beside them, whatever their width."""
+    floats = [t for t in types if t.kind == "f"]
+    if floats:
+        return max(floats, key=lambda t: t.bits)
+    return reduce(partial(float_of, narrow=UNIFIED), types, FLOAT32)
+
+
+def numpy_number_type(types: Sequence[Scalar]) -> Scalar:
+    """Functions of numpy that keep ints as ints."""
+    if any(t.kind == "f" for t in types):
+        return numpy_type(types)
+    return reduce(unify_scalars, types)
+
+
+def numpy_arithmetic_type(types: Sequence[Scalar]) -> Scalar:
+    """Functions of numpy that keep ints as ints, but take bools for int8."""
+    type_ = numpy_number_type(types)
+    return INT8 if type_ == BOOL else type_
+
+
+class Floats(ScalarFunction):
+    """`count` floats in, one out; all have the type that `typing` finds."""
+
+    count = 1
+
+    def __init__(self, build: Build, typing: Typing = math_type):
+        self.build, self.typing = build, typing
 
     def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
-        if len(types) != 1 or (self.wide and is_narrow(types[0])):
-            return None
-        return FLOAT32 if types[0] == FLOAT32 else FLOAT64
+        return self.typing(types) if len(types) == self.count else None
 
     def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
-        type_ = FLOAT32 if values[0].type == FLOAT32 else FLOAT64
-        operand = convert(values[0], type_, builder)
-        return Value(builder.insert(self.build(operand.ssa)).results[0], type_)
-
-
-class Binary(ScalarFunction):
-    """Two floats in, one out; two ints become float64."""
-
-    def __init__(self, build: Build, wide: bool = False):
-        self.build, self.wide = build, wide
-
-    def type_of(self, types: Sequence[Scalar]) -> Scalar:
-        return float_of(types[0], types[1]) if any(t.kind == "f" for t in types) else FLOAT64
-
-    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
-        if len(types) != 2 or (self.wide and any(map(is_narrow, types))):
-            return None
-        return self.type_of(types)
-
-    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
-        type_ = self.type_of([value.type for value in values])
+        type_ = self.typing([value.type for value in values])
         operands = [convert(value, type_, builder).ssa for value in values]
         return Value(builder.insert(self.build(*operands)).results[0], type_)
+
+
+class Unary(Floats):
+    """One float in, one out."""
+
+
+class Binary(Floats):
+    """Two floats in, one out."""
+
+    count = 2
+
+
+class Whole(Unary):
+    """A rounding function of numpy: ints keep their type."""
+
+    def __init__(self, build: Build):
+        super().__init__(build, numpy_number_type)
+
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
+        return super().emit(values, builder) if values[0].type.kind == "f" else values[0]
+
+
+class Remainder(Binary):
+    """
+    numpy's `fmod`: the sign of the dividend; ints give 0 for division by zero.
+
+    Not numba's for negative ints, which it divides as if they were unsigned.
+    """
+
+    def __init__(self):
+        super().__init__(libm("fmod"), numpy_arithmetic_type)
+
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
+        type_ = self.typing([value.type for value in values])
+        if type_.kind == "f":
+            return super().emit(values, builder)
+        a, b = (convert(value, type_, builder).ssa for value in values)
+        op = arith.RemUIOp if type_.kind == "u" else arith.RemSIOp
+        return Value(builder.insert(op(a, b)).results[0], type_)
 
 
 class Integral(ScalarFunction):
@@ -147,11 +203,12 @@ class Extremum(ScalarFunction):
 
     def __init__(self, better: str, floats: Build | None = None):
         self.better, self.floats = better, floats
+        self.typing = numpy_number_type if floats else partial(reduce, unify_scalars)
 
     def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
         if len(types) < 2 or (self.floats is not None and len(types) != 2):
             return None
-        return reduce(unify_scalars, types)
+        return self.typing(types)
 
     def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
         best = values[0]
@@ -160,7 +217,7 @@ class Extremum(ScalarFunction):
         return best
 
     def choose(self, best: Value, value: Value, builder: SourceBuilder) -> Value:
-        type_ = unify_scalars(best.type, value.type)
+        type_ = self.typing([best.type, value.type])
         a, b = convert(best, type_, builder), convert(value, type_, builder)
         if self.floats is not None and type_.kind == "f":
             return Value(builder.insert(self.floats(a.ssa, b.ssa)).results[0], type_)
@@ -172,7 +229,7 @@ class Sign(ScalarFunction):
     """-1, 0 or 1; NaN for NaN."""
 
     def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
-        return types[0] if len(types) == 1 and types[0].kind in "fi" else None
+        return types[0] if len(types) == 1 and types[0] != BOOL else None
 
     def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
         (value,) = values
@@ -192,15 +249,14 @@ class Select(ScalarFunction):
     """`np.where(condition, a, b)` on numbers; both sides have been computed."""
 
     def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
-        if len(types) != 3 or types[0] != BOOL:
-            return None
-        return unify_scalars(types[1], types[2])
+        return unify_scalars(types[1], types[2]) if len(types) == 3 else None
 
     def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
         condition, a, b = values
         type_ = unify_scalars(a.type, b.type)
         sides = [convert(side, type_, builder).ssa for side in (a, b)]
-        return Value(builder.insert(arith.SelectOp(condition.ssa, *sides)).result, type_)
+        chosen = is_nonzero(condition, builder)
+        return Value(builder.insert(arith.SelectOp(chosen, *sides)).result, type_)
 
 
 class Cast(ScalarFunction):

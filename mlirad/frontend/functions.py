@@ -10,14 +10,14 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial, reduce
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as ops
 
-from mlirad.frontend import rounding
+from mlirad.frontend import powers, rounding
 from mlirad.frontend.builder import SourceBuilder, Value
-from mlirad.frontend.casts import convert
+from mlirad.frontend.casts import convert, float_of
 from mlirad.frontend.function_kinds import (
     Binary,
     Cast,
@@ -25,14 +25,20 @@ from mlirad.frontend.function_kinds import (
     Integral,
     Magnitude,
     Predicate,
+    Remainder,
     ScalarFunction,
     Select,
     Sign,
     Unary,
+    Whole,
     libm,
+    math_type,
+    numpy_arithmetic_type,
+    numpy_type,
+    power_type,
 )
 from mlirad.frontend.operators import binary, binary_type
-from mlirad.frontend.types import BOOL, FLOAT64, INT64, Scalar, Tuple, Type
+from mlirad.frontend.types import BOOL, FLOAT64, INT64, UINT64, Scalar, Tuple, Type
 
 UNARY = {
     "sin": ops.SinOp,
@@ -100,23 +106,66 @@ class Operator(ScalarFunction):
 class DivMod(ScalarFunction):
     """`divmod(a, b)`: the pair of `a // b` and `a % b`."""
 
+    def type_of(self, types: Sequence[Scalar]) -> Scalar:
+        # numba's signatures are not those of the operators where signs differ.
+        kinds = {t.kind for t in types}
+        if kinds == {"i", "u"} and UINT64 in types:
+            return FLOAT64
+        type_ = UINT64 if kinds == {"b", "u"} else binary_type("Mod", types[0], types[1])
+        assert type_ is not None, f"divmod of {types[0]} and {types[1]}"
+        return type_
+
     def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
-        type_ = binary_type("Mod", types[0], types[1]) if len(types) == 2 else None
-        return None if type_ is None else Tuple((type_, type_))
+        return Tuple((self.type_of(types),) * 2) if len(types) == 2 else None
 
     def emit(self, values: Sequence[Value], builder: SourceBuilder) -> tuple[Value, ...]:
-        a, b = values
+        type_ = self.type_of([value.type for value in values])
+        a, b = (convert(value, type_, builder) for value in values)
         return binary("FloorDiv", a, b, builder), binary("Mod", a, b, builder)
 
 
-class Square(ScalarFunction):
-    """`x * x`"""
+class Power(Binary):
+    """`np.power`: like `**`, with the types of numpy."""
 
-    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
-        return binary_type("Mult", types[0], types[0]) if len(types) == 1 else None
+    def __init__(self):
+        super().__init__(ops.PowFOp, numpy_arithmetic_type)
 
     def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
-        return binary("Mult", values[0], values[0], builder)
+        type_ = self.typing([value.type for value in values])
+        base, exponent = values
+        if type_.kind == "f" and isinstance(exponent.constant, int):
+            return powers.power(base, exponent, type_, builder)
+        if type_.kind == "f":
+            return super().emit(values, builder)
+        # An unsigned exponent must not look negative; the low bits of the power are the same.
+        own = INT64 if type_.kind == "u" else type_
+        operands = [convert(value, own, builder).ssa for value in values]
+        result = Value(builder.insert(ops.IPowIOp(*operands)).results[0], own)
+        return convert(result, type_, builder)
+
+
+class LogOf(ScalarFunction):
+    """`math.log(x)` and, as Python computes it, `math.log(x, base)`."""
+
+    def result(self, types: Sequence[Scalar], constants: Sequence[object]) -> Type | None:
+        return math_type(types) if len(types) in (1, 2) else None
+
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
+        logs = [Unary(ops.LogOp).emit([value], builder) for value in values]
+        return logs[0] if len(logs) == 1 else binary("Div", logs[0], logs[1], builder)
+
+
+class Square(Unary):
+    """`x * x`, of the type of `x`."""
+
+    def __init__(self):
+        super().__init__(ops.PowFOp, numpy_arithmetic_type)
+
+    def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
+        type_ = self.typing([values[0].type])
+        x = convert(values[0], type_, builder).ssa
+        multiply = arith.MulfOp if type_.kind == "f" else arith.MuliOp
+        return Value(builder.insert(multiply(x, x)).results[0], type_)
 
 
 class ToFloat(ScalarFunction):
@@ -164,6 +213,9 @@ def builtin_functions() -> dict[object, ScalarFunction]:
 def math_functions() -> dict[object, ScalarFunction]:
     named: dict[str, ScalarFunction] = {name: Unary(build) for name, build in UNARY.items()}
     named |= {name: Binary(build) for name, build in BINARY.items()}
+    named["log"] = LogOf()
+    named["pow"] = Binary(ops.PowFOp, power_type)
+    named["copysign"] = Binary(ops.CopySignOp, partial(reduce, float_of))
     named |= {name: Integral(build) for name, build in rounding.TO_WHOLE.items()}
     named |= {name: Predicate(name) for name in ("isnan", "isinf", "isfinite")}
     named["degrees"] = rounding.Scaled(180.0 / math.pi)
@@ -177,18 +229,18 @@ def numpy_functions() -> dict[object, ScalarFunction]:
 
     named: dict[str, ScalarFunction] = {}
     for name, build in UNARY.items():
-        named[name] = Unary(build, wide=True)
+        named[name] = Unary(build, numpy_type)
     for name, build in BINARY.items():
-        named[name] = Binary(build, wide=True)
+        named[name] = Binary(build, numpy_type)
     named |= {new: named[old] for new, old in NUMPY_NAMES.items()}
-    named |= {name: Unary(build, wide=True) for name, build in rounding.TO_WHOLE.items()}
+    named |= {name: Whole(build) for name, build in rounding.TO_WHOLE.items()}
     named |= {name: Predicate(name) for name in ("isnan", "isinf", "isfinite")}
     for name in ("degrees", "rad2deg"):
-        named[name] = rounding.Scaled(180.0 / math.pi, wide=True)
+        named[name] = rounding.Scaled(180.0 / math.pi, numpy_type)
     for name in ("radians", "deg2rad"):
-        named[name] = rounding.Scaled(math.pi / 180.0, wide=True)
+        named[name] = rounding.Scaled(math.pi / 180.0, numpy_type)
     named |= {
-        "rint": Unary(ops.RoundEvenOp, wide=True),
+        "rint": Unary(ops.RoundEvenOp, numpy_type),
         "abs": Magnitude(),
         "absolute": Magnitude(),
         "maximum": Extremum("Gt", arith.MaximumfOp),
@@ -197,7 +249,9 @@ def numpy_functions() -> dict[object, ScalarFunction]:
         "fmin": Extremum("Lt", arith.MinnumfOp),
         "sign": Sign(),
         "square": Square(),
-        "power": Operator("Pow"),
+        "power": Power(),
+        "pow": Power(),
+        "fmod": Remainder(),
         "where": Select(),
         "bool_": Cast(BOOL),
     }

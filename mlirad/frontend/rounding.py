@@ -8,8 +8,8 @@ from xdsl.dialects import arith, math
 
 from mlirad.frontend.builder import SourceBuilder, Value
 from mlirad.frontend.casts import convert, number
-from mlirad.frontend.function_kinds import ScalarFunction, Unary
-from mlirad.frontend.types import FLOAT32, FLOAT64, INT64, Scalar, Type
+from mlirad.frontend.function_kinds import ScalarFunction, Typing, Unary, math_type
+from mlirad.frontend.types import FLOAT64, INT64, Scalar, Type
 
 TO_WHOLE = {"floor": math.FloorOp, "ceil": math.CeilOp, "trunc": math.TruncOp}
 
@@ -20,12 +20,12 @@ MOST_DIGITS = 22
 class Scaled(Unary):
     """Multiplication by a constant."""
 
-    def __init__(self, factor: float, wide: bool = False):
-        super().__init__(arith.MulfOp, wide)
+    def __init__(self, factor: float, typing: Typing = math_type):
+        super().__init__(arith.MulfOp, typing)
         self.factor = factor
 
     def emit(self, values: Sequence[Value], builder: SourceBuilder) -> Value:
-        type_ = FLOAT32 if values[0].type == FLOAT32 else FLOAT64
+        type_ = self.typing([values[0].type])
         operand = convert(values[0], type_, builder)
         factor = number(self.factor, type_, builder)
         return Value(builder.insert(arith.MulfOp(operand.ssa, factor)).results[0], type_)
@@ -53,16 +53,21 @@ class Round(ScalarFunction):
 
 
 def to_digits(value: Value, digits: int, builder: SourceBuilder) -> Value:
-    """Scales, rounds and scales back, as numba does; what overflows in between stays as it is."""
-    wide = convert(value, FLOAT64, builder)
+    """
+    Scales, rounds and scales back, as numba does: scales in float64, but rounds in the type.
+
+    What overflows in between stays as it is.
+    """
     power = number(10.0 ** abs(digits), FLOAT64, builder)
     up, down = (arith.MulfOp, arith.DivfOp) if digits >= 0 else (arith.DivfOp, arith.MulfOp)
-    shifted = builder.insert(up(wide.ssa, power)).results[0]
-    whole = builder.insert(math.RoundEvenOp(shifted)).results[0]
-    back = builder.insert(down(whole, power)).results[0]
+    wide = convert(value, FLOAT64, builder).ssa
+    scaled = Value(builder.insert(up(wide, power)).results[0], FLOAT64)
+    shifted = convert(scaled, value.type, builder).ssa
+    whole = Value(builder.insert(math.RoundEvenOp(shifted)).results[0], value.type)
+    back = builder.insert(down(convert(whole, FLOAT64, builder).ssa, power)).results[0]
+    narrow = convert(Value(back, FLOAT64), value.type, builder).ssa
     size = builder.insert(math.AbsFOp(shifted)).results[0]
-    finite = builder.insert(
-        arith.CmpfOp(size, number(float("inf"), FLOAT64, builder), "olt")
-    ).result
-    kept = builder.insert(arith.SelectOp(finite, back, wide.ssa)).result
-    return convert(Value(kept, FLOAT64), value.type, builder)
+    infinite = number(float("inf"), value.type, builder)
+    finite = builder.insert(arith.CmpfOp(size, infinite, "olt")).result
+    kept = builder.insert(arith.SelectOp(finite, narrow, value.ssa)).result
+    return Value(kept, value.type)

@@ -30,9 +30,9 @@ MOST_BITS = 1024
 """Powers and shifts beyond this are left alone: they would not fit into any type."""
 
 
-def fold(node: ast.expr) -> int | float | None:
+def fold(node: ast.expr) -> float | None:
     """
-    The number that an expression of literals stands for, None for any other expression.
+    The number (int or float) that an expression of literals stands for; None for any other.
 
     What raises in Python (division by zero) is left to run time.
     """
@@ -50,7 +50,7 @@ def fold(node: ast.expr) -> int | float | None:
             return None
 
 
-def attempt(operation: Callable[..., Any], *numbers: int | float | None) -> int | float | None:
+def attempt(operation: Callable[..., Any], *numbers: float | None) -> float | None:
     if None in numbers:
         return None
     try:

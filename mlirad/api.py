@@ -8,7 +8,7 @@ from typing import Any, overload
 from mlirad.callables import ConfiguredKernel, Function, Kernel
 from mlirad.derived import DerivedProgram, Kind
 from mlirad.errors import ArgumentTypeError, LaunchTypeError, UnsupportedError
-from mlirad.frontend.source import unwrap
+from mlirad.frontend.source import refuse_open_parameters, unwrap
 from mlirad.program import Program, PythonProgram
 from mlirad.runtime import checks
 from mlirad.runtime.annotations import Active, Annotation, Const, Dual
@@ -84,6 +84,12 @@ def _python(function: object, what: str) -> Any:
             f"{what}() takes a Python function or a numba dispatcher, but got {function!r} of type "
             f"{type(function).__name__!r}"
         )
+    if plain.__module__ == "mlirad.transforms":
+        raise UnsupportedError(
+            f"{what}() was given the result of a transform such as grad, which is not compiled\n"
+            "  for second derivatives, nest forward and reverse: forward(reverse(f, …), …)"
+        )
+    refuse_open_parameters(plain)
     return plain
 
 

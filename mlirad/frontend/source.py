@@ -86,6 +86,23 @@ def read(function: Callable[..., object]) -> Source:
     return Source(plain, filename, parse(lines, start, place))
 
 
+def refuse_open_parameters(function: FunctionType) -> None:
+    """
+    Raises UnsupportedError if `function` cannot be called by position with a fixed number of
+    arguments, as compiled code is from outside.
+    """
+    code = function.__code__
+    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        what = f"'{function.__name__}' takes '*' arguments, which are not compiled"
+        way_out = "name each argument, or pass a tuple"
+    elif code.co_kwonlyargcount:
+        what = f"'{function.__name__}' has keyword-only arguments, which are not compiled here"
+        way_out = "remove the '*' from its parameters"
+    else:
+        return
+    raise UnsupportedError(describe(Place(code.co_filename, code.co_firstlineno, 1), what, way_out))
+
+
 def parse(lines: list[str], start: int, place: Place) -> ast.FunctionDef:
     """The first function in `lines`, which begin at line `start` and may be indented."""
     text, offset = "".join(lines), start - 1

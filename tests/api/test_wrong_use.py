@@ -21,6 +21,14 @@ def total(x, a):
     return a
 
 
+def starred(x, *rest):
+    return x
+
+
+def by_keyword(x, *, y):
+    pass
+
+
 def vector(n: int = 3) -> np.ndarray:
     return np.arange(1.0, n + 1)
 
@@ -210,6 +218,21 @@ WRONG: dict[str, tuple[Callable[[], Any], type, list[str]]] = {
         lambda: ad.kernel(boundscheck=True),
         ad.errors.UnsupportedError,
         ["boundscheck=True"],
+    ),
+    "star arguments": (
+        lambda: ad.jit(starred),
+        ad.errors.UnsupportedError,
+        ["test_wrong_use.py:", "'starred' takes '*' arguments", "name each argument"],
+    ),
+    "keyword-only arguments": (
+        lambda: ad.kernel(by_keyword),
+        ad.errors.UnsupportedError,
+        ["test_wrong_use.py:", "'by_keyword' has keyword-only arguments", "remove the '*'"],
+    ),
+    "transform of a transform": (
+        lambda: ad.jvp(ad.grad(total, wrt=1), (vector(), 1.0), (vector(), 1.0)),
+        ad.errors.UnsupportedError,
+        ["the result of a transform", "forward(reverse(f, …), …)"],
     ),
     "no function": (lambda: ad.kernel(3), ad.errors.ArgumentTypeError, ["'int'"]),
     "no device": (lambda: axpy.on("tpu"), ad.errors.LaunchTypeError, ["'tpu'"]),

@@ -168,6 +168,9 @@ class Expressions(Arrays):
         return result
 
     def unary(self, node: ast.UnaryOp) -> Operand:
+        if (number := fold(node)) is not None:
+            self.locate(node)
+            return self.number(number, node)
         value = self.value(node.operand)
         self.locate(node)
         name = type(node.op).__name__

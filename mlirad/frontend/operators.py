@@ -39,6 +39,7 @@ FLOAT_OPS = {
     "Mult": arith.MulfOp,
     "Div": arith.DivfOp,
 }
+INT64_MIN = -(1 << 63)
 BITWISE = ("BitAnd", "BitOr", "BitXor")
 SHIFTS = ("LShift", "RShift")
 ARITHMETIC = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
@@ -115,7 +116,7 @@ def unary(op: str, value: Value, builder: SourceBuilder) -> Value:
         return Value(flip(is_nonzero(value, builder), builder), BOOL)
     if op == "Invert" and type_ == BOOL:
         return Value(flip(value.ssa, builder), BOOL)
-    if op == "USub" and value.constant is not None and not isinstance(value.constant, bool):
+    if op == "USub" and value.constant is not None and is_negatable(value):
         return Value(number(-value.constant, type_, builder), type_, -value.constant)
     if op == "UAdd":
         return convert(value, type_, builder)
@@ -130,6 +131,11 @@ def unary(op: str, value: Value, builder: SourceBuilder) -> Value:
         zero = number(0, own.type, builder)
         result = builder.insert(arith.SubiOp(zero, own.ssa)).results[0]
     return convert(Value(result, own.type), type_, builder)
+
+
+def is_negatable(value: Value) -> bool:
+    """Whether the negative of a constant has its type; narrow and unsigned ints wrap instead."""
+    return value.type.kind == "f" or (value.type == INT64 and value.constant != INT64_MIN)
 
 
 def flip(condition: SSAValue, builder: SourceBuilder) -> SSAValue:

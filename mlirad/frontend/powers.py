@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.frontend.builder import SourceBuilder, Value
 from mlirad.frontend.casts import convert, number
-from mlirad.frontend.types import INT64, Scalar
+from mlirad.frontend.types import INT64, UINT64, Scalar
 
 UNROLLED = 0x10000
 """Literal exponents up to here are multiplied out, as numba does."""
@@ -23,9 +23,30 @@ def power(left: Value, right: Value, type_: Scalar, builder: SourceBuilder) -> V
     if right.type.kind == "f":
         times = convert(right, type_, builder).ssa
         return Value(builder.insert(math.PowFOp(base, times)).results[0], type_)
+    if type_.kind == "f" and right.type == UINT64:
+        return Value(unsigned_power(base, right, type_, builder), type_)
     times = convert(right, INT64, builder).ssa
     op = math.FPowIOp(base, times) if type_.kind == "f" else math.IPowIOp(base, times)
     return Value(builder.insert(op).results[0], type_)
+
+
+def unsigned_power(
+    base: SSAValue, exponent: Value, type_: Scalar, builder: SourceBuilder
+) -> SSAValue:
+    """
+    A float to a uint64, which may be beyond the signed exponents of `math.fpowi`.
+
+    The way not taken gets the exponent 0 or 1, at which derivatives are finite.
+    """
+    signed = convert(exponent, INT64, builder).ssa
+    zero, one = number(0, INT64, builder), number(1, type_, builder)
+    fits = builder.insert(arith.CmpiOp(signed, zero, "sge")).result
+    times = builder.insert(arith.SelectOp(fits, signed, zero)).result
+    small = builder.insert(math.FPowIOp(base, times)).results[0]
+    wide = convert(exponent, type_, builder).ssa
+    huge = builder.insert(arith.SelectOp(fits, one, wide)).result
+    large = builder.insert(math.PowFOp(base, huge)).results[0]
+    return builder.insert(arith.SelectOp(fits, small, large)).result
 
 
 def multiplied_out(

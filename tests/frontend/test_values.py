@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -69,7 +70,9 @@ def built(folder: Path, name: str, parameters: str, results: str) -> ModuleType:
     return module
 
 
-def compare(module: ModuleType, results: str, points: list[tuple[object, ...]], ulps: int) -> None:
+def compare(
+    module: ModuleType, results: str, points: Sequence[tuple[object, ...]], ulps: int
+) -> None:
     ours = ad.jit(module.f)
     theirs = numba.njit(error_model="numpy")(module.f)
     for point in points:
@@ -84,7 +87,7 @@ def same(got: object, expected: object, ulps: int) -> bool:
     if not isinstance(expected, float):
         return got == expected
     assert isinstance(got, float)
-    if np.isnan(expected) or np.isinf(expected) or expected == 0:
+    if np.isnan(expected) or np.isinf(expected) or expected == 0.0:
         return np.array_equal(got, expected, equal_nan=True)
     return abs(got - expected) <= ulps * np.spacing(abs(expected))
 
@@ -141,6 +144,27 @@ def test_casts_and_rounding(kind: str, tmp_path: Path) -> None:
     module = built(tmp_path, f"casts_{kind}", "a", results)
     points = [0.0, 1.5, 2.5, 3.5, 100.2] if kind == "float64" else [0, 1, -1, 100]
     compare(module, results, [(getattr(np, kind)(v),) for v in points], 0)
+
+
+def test_huge_unsigned_powers(tmp_path: Path) -> None:
+    module = built(tmp_path, "unsigned_powers", "a, n", "a ** n, n")
+    exponents = [np.uint64(n) for n in (0, 1, 3, 2**63, 2**64 - 1)]
+    compare(module, "a ** n", list(itertools.product([0.0, 0.5, 1.0, -2.0], exponents)), 1)
+
+
+def test_negatives_of_frozen_numbers(tmp_path: Path) -> None:
+    names = {
+        "I8": np.int8(-128),
+        "U8": np.uint8(5),
+        "I64": -(2**63),
+        "U64": np.uint64(2**63),
+        "F32": np.float32(0.1),
+    }
+    results = ", ".join(f"-{name}, ~{name} * a, -{name} * a" for name in names)
+    results = results.replace("~F32", "F32") + ", -9223372036854775808"
+    module = built(tmp_path, "frozen", "a", results)
+    vars(module).update(names)
+    compare(module, results, [(1.7,)], 0)
 
 
 def test_literals_are_folded_as_python_does(tmp_path: Path) -> None:

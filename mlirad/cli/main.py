@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     commands = main_parser.add_subparsers(required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="fit 27 problems with certified answers")
     demo.add_argument(
-        "--picture", type=Path, default=Path("mlirad-demo.png"), help="where to write the picture"
+        "--output", type=Path, default=Path("mlirad-demo.png"), help="where to write the picture"
     )
     demo.set_defaults(run=run_demo)
     compile_command.add_arguments(
@@ -43,7 +43,7 @@ def run_demo(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         print(f"mlirad demo needs {error.name}: pip install 'mlirad[demo]'", file=sys.stderr)
         return 1
-    return show(options.picture)
+    return show(options.output)
 
 
 if __name__ == "__main__":

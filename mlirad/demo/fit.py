@@ -20,7 +20,9 @@ OPTIONS: dict[str, Any] = {
     "method": "trf",
     "x_scale": "jac",
     "xtol": 1e-15,
-    "ftol": None,  # the sum of squares stands still long before the parameters do
+    # The sum of squares stands still before the parameters do: with 1e-15 here the 54 fits keep
+    # 9.14 to 9.29 digits on average, without it 9.27 to 9.39, depending on the processor.
+    "ftol": None,
     "gtol": 1e-15,
     "max_nfev": 20_000,
 }

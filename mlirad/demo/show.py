@@ -25,22 +25,22 @@ def show(picture: Path, console: Console | None = None) -> int:
     console = console or Console()
     began = time.perf_counter()
     console.print(
-        "27 nonlinear regression problems of NIST, each from two starting points. The model is\n"
-        "a Python kernel, its Jacobian that kernel in forward mode, the gradient of the sum\n"
-        "of squares reverse mode."
+        "27 nonlinear regression problems of NIST, each from two starting points. The model is a "
+        "Python kernel, its Jacobian that kernel in forward mode, the gradient of the sum of "
+        "squares that kernel in reverse mode."
     )
     regressions, fits = fit_all(console)
     console.print(table(regressions, fits))
     console.print(
-        "digits: at the worst parameter, of 11; ms: compiling included;\n"
-        "gradient: of the sum of squares where the fit ended, relative to its terms\n"
+        "digits: at the worst parameter, of 11; ms: compiling included; gradient: of the sum of "
+        "squares where the fit ended, relative to its terms\n"
     )
     good = sum(f.digits >= ENOUGH for f in fits)
     console.print(
         f"{good} of {len(fits)} fits agree with the certified parameters to at least {ENOUGH} "
-        "digits; "
-        f"average {np.mean([f.digits for f in fits]):.2f} digits, "
-        f"{time.perf_counter() - began:.1f} s"
+        f"digits; average {np.mean([f.digits for f in fits]):.2f} digits, "
+        f"{time.perf_counter() - began:.1f} s",
+        soft_wrap=True,
     )
     from mlirad.demo.picture import draw  # matplotlib is slow to import
 

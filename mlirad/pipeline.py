@@ -104,6 +104,23 @@ def run(
     return module
 
 
+def finish(module: ModuleOp) -> ModuleOp:
+    """
+    Runs what is left of the passes to the stage `cpu` on a module at any stage, in place.
+
+    The module is taken to be at the latest stage at which all its ops are legal, so a module
+    that a back end takes as it is stays as it is. Raises as `run` does.
+    """
+    reached = [
+        number
+        for number, stage in enumerate(STAGES)
+        if all(stage.legal.allows(op) for op in module.walk())
+    ]
+    for stage in STAGES[max(reached, default=-1) + 1 :]:
+        run_stage(module, stage, callback=None, verify=True, verify_each=False)
+    return module
+
+
 def run_stage(
     module: ModuleOp, stage: Stage, callback: Callback | None, verify: bool, verify_each: bool
 ) -> None:

@@ -1,4 +1,8 @@
-"""What a module at the stage `cpu` can be printed as, for `mlirad-opt -t` and `xdsl-opt -t`."""
+"""
+What `mlirad-opt -t` and `xdsl-opt -t` can print a module as.
+
+A module that is not at the stage `cpu` yet is brought there first.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,20 @@ from typing import IO, ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
+
+from mlirad.errors import MliradError
+
+
+def finished(module: ModuleOp) -> ModuleOp:
+    """A copy of `module` at the stage `cpu`. Raises what the drivers of xDSL report."""
+    from mlirad import pipeline
+
+    try:
+        return pipeline.finish(module.clone())
+    except MliradError as error:
+        raise PassFailedException(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -19,7 +36,7 @@ class LLVMTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from mlirad.backends.emit_llvm import emit
 
-        output.write(emit(module))
+        output.write(emit(finished(module)))
 
 
 @dataclass(frozen=True)
@@ -38,4 +55,4 @@ class AssemblyTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from mlirad.backends.cpu import assembly
 
-        output.write(assembly(module))
+        output.write(assembly(finished(module)))

@@ -58,6 +58,24 @@ def test_requests_are_expanded(tmp_path, capsys):
     assert printed.count("arith.mulf") >= 2
 
 
+@pytest.mark.parametrize("target", ["llvm", "asm"])
+def test_a_target_runs_what_is_left_of_the_pipeline(tmp_path, capsys, target):
+    path = tmp_path / "request.mlir"
+    path.write_text(REQUEST)
+    main([str(path), "-t", target])
+    assert "d.entry" in capsys.readouterr().out
+
+
+def test_what_a_target_refuses_is_a_diagnostic(tmp_path, capsys):
+    path = tmp_path / "no_rule.mlir"
+    path.write_text(
+        "func.func private @mystery(f64) -> f64"
+        + REQUEST.replace("arith.mulf %x, %x : f64", "func.call @mystery(%x) : (f64) -> f64")
+    )
+    main([str(path), "-t", "llvm", "--verify-diagnostics"])
+    assert "@mystery is active but has no derivative rule" in capsys.readouterr().out
+
+
 def test_an_unknown_pass_is_refused(square):
     with pytest.raises(ValueError, match="no-such-pass"):
         main([square, "-p", "no-such-pass"])

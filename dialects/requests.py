@@ -3,17 +3,20 @@ Requests for derivatives, part of the `autodiff` dialect: which function, and ho
 result takes part. See `mlirad.dialects.autodiff`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttrConstr,
+    FunctionType,
     SymbolRefAttr,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import (
     Attribute,
+    Operation,
     SpacedOpaqueSyntaxAttribute,
     SSAValue,
 )
@@ -30,7 +33,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import Pure
+from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
@@ -57,6 +60,34 @@ def activities(kinds: Sequence[Activity]) -> ArrayAttr[ActivityAttr]:
     return ArrayAttr(ActivityAttr(a) for a in kinds)
 
 
+def with_shadows(types: Iterable[Attribute], kinds: Iterable[ActivityAttr]) -> list[Attribute]:
+    """The types, that of each `dup` one twice."""
+    pairs = zip(types, kinds, strict=True)
+    return [each for t, kind in pairs for each in ([t, t] if kind.data is Activity.DUP else [t])]
+
+
+def of_kind(
+    types: Iterable[Attribute], kinds: Iterable[ActivityAttr], wanted: Activity
+) -> list[Attribute]:
+    return [t for t, kind in zip(types, kinds, strict=True) if kind.data is wanted]
+
+
+class RequestSymbolUserOpInterface(SymbolUserOpInterface):
+    """The request fits the function that it names."""
+
+    def verify(self, op: Operation) -> None:
+        assert isinstance(op, Request | SplitOp)
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        if not isinstance(callee, FuncOp):
+            raise VerifyException(f"there is no function {op.callee}")
+        type_ = callee.function_type
+        name = op.callee.string_value()
+        expect_count(f"activities of arguments of '{name}'", len(type_.inputs), len(op.activity))
+        expect_count(f"activities of results of '{name}'", len(type_.outputs), len(op.ret_activity))
+        if isinstance(op, Request):
+            op.verify_types(type_)
+
+
 class Request(IRDLOperation):
     """What `fwddiff` and `revdiff` have in common."""
 
@@ -65,6 +96,7 @@ class Request(IRDLOperation):
     ret_activity = prop_def(ArrayAttr[ActivityAttr])
     inputs = var_operand_def()
     outputs = var_result_def()
+    traits = traits_def(RequestSymbolUserOpInterface())
 
     assembly_format = (
         "$callee `(` $inputs `)` $activity `->` $ret_activity attr-dict `:` "
@@ -90,6 +122,24 @@ class Request(IRDLOperation):
                 "ret_activity": activities(ret_activity),
             },
         )
+
+    def types(self, callee: FunctionType) -> tuple[list[Attribute], list[Attribute]]:
+        """What the types of `inputs` and `outputs` must be for a callee of this type."""
+        raise NotImplementedError
+
+    def verify_types(self, callee: FunctionType) -> None:
+        """Raises a `VerifyException` for the first input or output that has another type."""
+        inputs, outputs = self.types(callee)
+        for what, expected, values in (
+            ("input", inputs, self.inputs),
+            ("result", outputs, self.outputs),
+        ):
+            # Traits are verified first: `verify_` finds what is missing or too much.
+            for number, (type_, value) in enumerate(zip(expected, values, strict=False)):
+                if value.type != type_:
+                    raise VerifyException(
+                        f"expected {what} {number} to be {type_}, but got {value.type}"
+                    )
 
     def count(self, kind: Activity) -> int:
         """How many arguments have this activity."""
@@ -118,6 +168,12 @@ class FwdDiffOp(Request):
     """
 
     name = "autodiff.fwddiff"
+
+    def types(self, callee: FunctionType) -> tuple[list[Attribute], list[Attribute]]:
+        return (
+            with_shadows(callee.inputs, self.activity),
+            with_shadows(callee.outputs, self.ret_activity),
+        )
 
     def verify_(self) -> None:
         if self.count(Activity.ACTIVE) or self.count_results(Activity.ACTIVE):
@@ -155,6 +211,14 @@ class RevDiffOp(Request):
     """
 
     name = "autodiff.revdiff"
+
+    def types(self, callee: FunctionType) -> tuple[list[Attribute], list[Attribute]]:
+        seeds = of_kind(callee.outputs, self.ret_activity, Activity.ACTIVE)
+        cotangents = of_kind(callee.inputs, self.activity, Activity.ACTIVE)
+        return (
+            with_shadows(callee.inputs, self.activity) + seeds,
+            [*callee.outputs, *cotangents],
+        )
 
     def verify_(self) -> None:
         if self.count_results(Activity.DUP):
@@ -198,6 +262,7 @@ class SplitOp(IRDLOperation):
     reverse = prop_def(FlatSymbolRefAttrConstr)
     activity = prop_def(ArrayAttr[ActivityAttr])
     ret_activity = prop_def(ArrayAttr[ActivityAttr])
+    traits = traits_def(RequestSymbolUserOpInterface())
 
     assembly_format = (
         "$callee `into` $augmented `,` $reverse $activity `->` $ret_activity attr-dict"

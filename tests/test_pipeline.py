@@ -79,5 +79,5 @@ def test_a_module_is_finished_from_where_it_is(stage):
 def test_a_module_of_no_stage_is_refused():
     # Requests and what they expand to are never there together.
     push = 'func.func @c() {%c = autodiff.init [] : !autodiff.cache<f64, "growable"> func.return}'
-    with pytest.raises(MliradError, match="'autodiff.init' may not be there"):
+    with pytest.raises(MliradError, match=r"'autodiff\.init' may not be there"):
         pipeline.finish(parse(REQUEST + push))

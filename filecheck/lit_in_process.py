@@ -6,6 +6,10 @@ goes into importing the compiler again for each; here it is imported once per wo
 RUN line is left to lit's shell.
 """
 
+# lit and filecheck have no type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
 import contextlib
 import io
 import re
@@ -31,11 +35,11 @@ class Outcome(NamedTuple):
 class InProcess(lit.formats.ShTest):
     """Runs pipelines of the tools it knows itself."""
 
-    def execute(self, test: Any, lit_config: Any) -> Any:
+    def execute(self, test: Any, litConfig: Any) -> Any:
         parsed = lit.TestRunner.parseIntegratedTestScript(test, require_script=True)
         if isinstance(parsed, lit.Test.Result):
             return parsed
-        if lit_config.noExecute:
+        if litConfig.noExecute:
             return lit.Test.Result(lit.Test.PASS)
         folder, base = lit.TestRunner.getTempPaths(test)
         substitutions = list(test.config.substitutions)
@@ -47,14 +51,14 @@ class InProcess(lit.formats.ShTest):
         )
         pipelines = [split(line) for line in lines]
         if not all(stage[0] in TOOLS for stages in pipelines for stage in stages):
-            return super().execute(test, lit_config)
+            return super().execute(test, litConfig)
         for line, stages in zip(lines, pipelines, strict=True):
             if (problem := run(stages)) is not None:
                 return lit.Test.Result(lit.Test.FAIL, f"RUN: {line}\n{problem}")
         return lit.Test.Result(lit.Test.PASS)
 
     @staticmethod
-    def commands(parsed: Sequence[Any]) -> list[Any]:
+    def commands(parsed: Any) -> list[Any]:
         return [directive for directive in parsed if hasattr(directive, "command")]
 
 

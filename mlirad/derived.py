@@ -134,6 +134,9 @@ class DerivedProgram(Program):
     def verify_again(self, args: Sequence[Any], alias: Sequence[int]) -> None:
         if not self._is_plain(args, alias):
             self.verify(args)
+            return
+        # What is differentiated may be a derivative, whose shadows are primals here.
+        self.base.verify_again([part.primal for part in self.parts(args)[0]], ())
 
     def _is_plain(self, args: Sequence[Any], alias: Sequence[int]) -> bool:
         """Whether nothing overlaps, and shadows have the shapes of their arrays."""

@@ -387,3 +387,21 @@ def test_errors_are_also_what_python_users_expect():
     with pytest.raises(AttributeError):
         ad.no_such_name
     assert set(ad.__all__) <= set(dir(ad))
+
+
+@ad.kernel
+def squared(x):
+    i = gpu.grid(1)
+    if i < x.shape[0]:
+        x[i] = x[i] * x[i]
+
+
+def test_a_later_call_of_a_nested_derivative_is_verified_like_the_first():
+    """The shadow of the inner derivative is a plain argument of the outer one."""
+    nested = ad.forward(ad.reverse(squared, ad.Duplicated), ad.Dual, ad.Dual)[1, 8]
+    for _ in range(2):
+        nested(vector(8), vector(8), vector(8), vector(8))
+    short, tangent = vector(3), vector(3)
+    with pytest.raises(ad.errors.LaunchError, match=r"has shape \(3,\), but the argument \(8,\)"):
+        nested(vector(8), vector(8), short, tangent)
+    assert short.tolist() == vector(3).tolist()

@@ -57,6 +57,14 @@ class _Atomic(_Name):
         self._refuse()
 
 
+class _Local(_Name):
+    """Memory of one thread."""
+
+    def array(self, shape: Any, dtype: Any) -> Any:
+        """An array of the thread alone, of a literal `shape`; its contents are anything."""
+        self._refuse()
+
+
 def grid(ndim: int) -> Any:
     """The position of the thread in the whole grid: an int for 1, a tuple for 2 and 3."""
     _Name("grid")(ndim)
@@ -71,4 +79,5 @@ threadIdx: Final = _Dim3("threadIdx")
 blockIdx: Final = _Dim3("blockIdx")
 blockDim: Final = _Dim3("blockDim")
 gridDim: Final = _Dim3("gridDim")
+local: Final = _Local("local")
 atomic: Final = _Atomic("atomic")

@@ -26,7 +26,7 @@ from mlirad.passes.derivatives.signature import (
     annotate_arguments,
     fresh_name,
 )
-from mlirad.passes.derivatives.structural import STRUCTURAL_RULES
+from mlirad.passes.derivatives.structural import structural_rule
 from mlirad.passes.derivatives.sweep import BaseSweep, rule_of
 
 
@@ -117,7 +117,7 @@ class TangentSweep(BaseSweep):
     def push(self, op: Operation) -> None:
         if op not in self.activity.active_ops:
             self.copy(op)
-        elif (rule := STRUCTURAL_RULES.get(type(op))) is not None:
+        elif (rule := structural_rule(op)) is not None:
             rule.push_forward(op, self)
         else:
             scalar = rule_of(op)

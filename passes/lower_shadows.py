@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, TakeOp
-from mlirad.passes.analysis.memory import VIEWS
+from mlirad.passes.analysis.memory import is_view, viewed
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives import vector_space
 from mlirad.passes.derivatives.memref import ADDF
@@ -42,8 +42,9 @@ def in_kernel(op: Operation) -> bool:
 
 def is_private(memory: SSAValue) -> bool:
     """Whether `memory` belongs to one thread: allocated by it, not in shared memory."""
-    while isinstance(op := memory.owner, VIEWS):
-        memory = op.operands[0]
+    op = memory.owner
+    if isinstance(op, Operation) and is_view(op):
+        return all(map(is_private, viewed(op)))
     return isinstance(op, memref.AllocaOp)
 
 

@@ -78,25 +78,24 @@ def subview(w: FunctionWriter, op: Operation) -> None:
     for start, stride in zip(offsets, outer, strict=True):
         offset = add(w, offset, multiply(w, start, stride))
     strides = [multiply(w, step, stride) for step, stride in zip(steps, outer, strict=True)]
-    kept = kept_axes(sizes, w.module.layout(op.result.type, op).sizes)
+    wanted = w.module.layout(op.result.type, op).sizes
+    static = [None if n == DYNAMIC_INDEX else n for n in op.static_sizes.get_values()]
+    kept = kept_axes(static, wanted)
     if kept is None:
         raise unsupported(op, f"{op.name}: {op.result.type} is not a part of its source")
     pointer = offset_bytes(w, source, offset)
     view(w, op, pointer, source.align, [sizes[k] for k in kept], [strides[k] for k in kept])
 
 
-def kept_axes(sizes: Sequence[str], wanted: Sequence[int | None]) -> list[int] | None:
+def kept_axes(sizes: Sequence[int | None], wanted: Sequence[int | None]) -> list[int] | None:
     """The axes of a view that its type keeps: all but some of size one."""
     kept: list[int] = []
     for axis, size in enumerate(sizes):
         at = len(kept)
         spare = len(sizes) - axis > len(wanted) - at
-        fits = at < len(wanted) and (wanted[at] is None) == (literal(size) is None)
-        if fits and literal(size) is not None:
-            fits = literal(size) == wanted[at]
-        if fits:
+        if at < len(wanted) and wanted[at] == size:
             kept.append(axis)
-        elif not (spare and size == "1"):
+        elif not (spare and size == 1):
             return None
     return kept if len(kept) == len(wanted) else None
 
@@ -120,10 +119,21 @@ def forward(w: FunctionWriter, op: Operation) -> None:
     w.values[op.results[0]] = w.values[op.operands[0]]
 
 
+def space_cast(w: FunctionWriter, op: Operation) -> None:
+    """The same memory, addressed in another space."""
+    source = w.memref(op.operands[0])
+    old, new = source.layout.pointer, w.module.layout(op.results[0].type, op).pointer
+    pointer = source.pointer
+    if old != new:
+        pointer = w.let(f"addrspacecast {old} {pointer} to {new}")
+    view(w, op, pointer, source.align, source.sizes, byte_strides(w, source))
+
+
 HANDLERS: dict[type[Operation], Handler] = {
     memref.DimOp: dim,
     memref.RankOp: rank,
     memref.CastOp: cast,
+    memref.MemorySpaceCastOp: space_cast,
     memref.SubviewOp: subview,
     memref.ReinterpretCastOp: reinterpret,
     memref.AssumeAlignmentOp: forward,

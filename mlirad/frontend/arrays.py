@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
 
+import numpy as np
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
@@ -16,6 +19,7 @@ from mlirad.frontend.ir_types import INTEGERS
 from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell, type_of
 from mlirad.frontend.types import BOOL, INT64
 
+T = TypeVar("T")
 SIGNED_LESS, NOT_EQUAL = 2, 1
 
 
@@ -24,6 +28,7 @@ class Arrays(Body):
 
     def size(self, array: ArrayRef, axis: int) -> SSAValue:
         """The number of elements along one axis, as an `index`."""
+        axis = array.type.axis(axis)
         known = self.sizes.get((array.ssa, axis))
         if known is None:
             with self.at_entry():
@@ -58,55 +63,67 @@ class Arrays(Body):
                     total = size if axis == 0 else self.op(arith.MuliOp(total, size))
                 return self.count_value(total)
             case "dtype":
-                import numpy as np
-
                 return Static(np.dtype(str(array.type.element)))
+            case "itemsize":
+                return self.constant(np.dtype(str(array.type.element)).itemsize)
+            case "T":
+                return self.transposed(array)
             case _:
-                way_out = "arrays have shape, ndim, size and dtype here; index single elements"
+                way_out = "write a 'for' loop over its elements"
                 what = f"'.{name}' of an array is not compiled"
                 raise self.unsupported(node, what, way_out)
 
+    def transposed(self, array: ArrayRef) -> ArrayRef:
+        """The same memory, its axes counted from the last to the first."""
+        axes = tuple(array.type.axis(k) for k in reversed(range(array.type.ndim)))
+        identity = tuple(range(array.type.ndim))
+        return replace(array, type=replace(array.type, axes=None if axes == identity else axes))
+
     # Elements
 
-    def element(self, node: ast.Subscript) -> tuple[ArrayRef, list[SSAValue]]:
-        """The array of `a[i, j]` and its indices, evaluated from left to right."""
-        return self.element_of(self.expression(node.value), node)
-
-    def element_of(self, array: Operand, node: ast.Subscript) -> tuple[ArrayRef, list[SSAValue]]:
-        if not isinstance(array, ArrayRef):
-            if isinstance(array, Static) and hasattr(array.object, "__array_interface__"):
-                what = f"'{ast.unparse(node.value)}' is an array from outside the function"
-                raise self.unsupported(node, what, "pass it as an argument")
-            what = f"'{ast.unparse(node.value)}' is {spell(array)} and cannot be indexed"
-            if isinstance(array, TupleValue):
-                what = "the elements of a tuple cannot be assigned"
-            raise self.typing_error(node, what, "only arrays can be")
-        return array, self.indices(array, self.index_values(node.slice), node)
+    def must_be_array(self, array: Operand, node: ast.Subscript) -> ArrayRef:
+        if isinstance(array, ArrayRef):
+            return array
+        if isinstance(array, Static) and hasattr(array.object, "__array_interface__"):
+            what = f"'{ast.unparse(node.value)}' is an array from outside the function"
+            raise self.unsupported(node, what, "pass it as an argument")
+        what = f"'{ast.unparse(node.value)}' is {spell(array)} and cannot be indexed"
+        if isinstance(array, TupleValue):
+            what = "the elements of a tuple cannot be assigned"
+        raise self.typing_error(node, what, "only arrays can be")
 
     def index_values(self, node: ast.expr) -> list[tuple[Value, ast.AST]]:
-        """The indices of a subscript or of `atomic.add`: a number or a tuple of numbers."""
+        """The indices of `atomic.add`: a number or a tuple of numbers."""
         if isinstance(node, ast.Tuple):
-            return [(self.index_value(item), item) for item in node.elts]
+            return [(self.value(item), item) for item in node.elts]
         operand = self.expression(node)
         if isinstance(operand, TupleValue):
             return [(self.as_value(e, node), node) for e in operand.elements]
         return [(self.as_value(operand, node), node)]
 
-    def index_value(self, node: ast.expr) -> Value:
-        return self.as_value(self.expression(node), node)
-
     def indices(
         self, array: ArrayRef, values: Sequence[tuple[Value, ast.AST]], node: ast.AST
     ) -> list[SSAValue]:
+        """One index per axis, in the order of memory."""
         wanted, got = array.type.ndim, len(values)
-        if got > wanted:
-            what = f"{got} indices for an array of {wanted} dimension(s), {array.type}"
-            raise self.typing_error(node, what, "remove the extra ones")
+        self.check_count(array, got, node)
         if got < wanted:
-            what = f"{got} index for an array of {wanted} dimensions is a view, not compiled yet"
-            raise self.unsupported(node, what, "give one index per dimension")
+            what = f"{got} index for an array of {wanted} dimensions is no single element"
+            raise self.typing_error(node, what, "give one index per dimension")
         self.locate(node)
-        return [self.wrapped(array, axis, *v) for axis, v in enumerate(values)]
+        wrapped = [self.wrapped(array, axis, *v) for axis, v in enumerate(values)]
+        return self.in_memory_order(array, wrapped)
+
+    def check_count(self, array: ArrayRef, count: int, node: ast.AST) -> None:
+        if count > array.type.ndim:
+            what = f"{count} indices for an array of {array.type.ndim} dimension(s), {array.type}"
+            raise self.typing_error(node, what, "remove the extra ones")
+
+    def in_memory_order(self, array: ArrayRef, by_axis: Sequence[T]) -> list[T]:
+        """One thing per axis, reordered as the axes lie in memory."""
+        if array.type.axes is None:
+            return list(by_axis)
+        return [by_axis[array.type.axes.index(axis)] for axis in range(array.type.ndim)]
 
     def wrapped(self, array: ArrayRef, axis: int, value: Value, node: ast.AST) -> SSAValue:
         """An index as Python means it: negative ones count from the end."""

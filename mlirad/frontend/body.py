@@ -24,8 +24,9 @@ from xdsl.rewriter import InsertPoint
 from mlirad.errors import TypingError, UnsupportedError, describe
 from mlirad.frontend import casts, operators
 from mlirad.frontend.builder import SourceBuilder, Value
+from mlirad.frontend.choice import Choice
 from mlirad.frontend.ir_types import scalar_type, zero_attribute
-from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell
+from mlirad.frontend.operands import ArrayRef, Operand, Origin, Static, TupleValue, spell
 from mlirad.frontend.refusals import refusal
 from mlirad.frontend.source import Place, Source
 from mlirad.frontend.types import INT64, Scalar, Tuple, Type
@@ -82,7 +83,8 @@ class Body:
         device: bool,
     ):
         self.program, self.source, self.arguments, self.device = program, source, arguments, device
-        self.types: dict[tuple[ast.stmt, str], Type] = {}
+        self.types: dict[tuple[ast.stmt, str], Type | Choice] = {}
+        self.origins: dict[Origin, ArrayRef] = {}
         self.env: dict[str, Operand] = {}
         self.locals: frozenset[str] = frozenset()
         self.unknown: dict[str, ast.AST] = {}
@@ -94,6 +96,7 @@ class Body:
         self.index_constants: dict[int, SSAValue] = {}
         self.sizes: dict[tuple[SSAValue, int], SSAValue] = {}
         self.entry = Block()
+        self.outer_blocks: dict[Block, Block] = {}
         self.builder = SourceBuilder(InsertPoint.at_end(self.entry))
         self.locations: dict[tuple[int, int], FileLineColLoc] = {}
         self.filename = StringAttr(source.filename)
@@ -133,6 +136,7 @@ class Body:
         """Ops go to the end of `block` meanwhile; variables are restored afterwards."""
         builder = self.builder.builder
         point, env = builder.insertion_point, self.env
+        self.outer_blocks[block] = point.block
         builder.insertion_point = InsertPoint.at_end(block)
         self.env = dict(env)
         try:

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.dialects.autodiff import StopGradientOp
 from mlirad.frontend import functions
+from mlirad.frontend.allocations import maker
 from mlirad.frontend.body import Callee
 from mlirad.frontend.builder import Value
 from mlirad.frontend.intrinsics import Intrinsics
@@ -94,6 +95,10 @@ class Calls(Intrinsics):
         if (launch := self.as_launch(node)) is not None:
             kernel, grid, block = launch
             return self.launch(kernel, grid, block, node)
+        if isinstance(node.func, ast.Attribute):
+            base = self.expression(node.func.value)
+            if isinstance(base, ArrayRef):
+                return self.array_method(base, node.func.attr, node)
         called = self.expression(node.func)
         if not isinstance(called, Static):
             raise self.typing_error(node, f"{spell(called)} cannot be called")
@@ -103,6 +108,8 @@ class Calls(Intrinsics):
             operand = self.expression(node.args[0])
             self.locate(node)
             return self.length(operand, node)
+        if (function := maker(called.object)) is not None:
+            return self.made_array(function, node)
         if is_stop_gradient(called.object):
             return self.stop_gradient(node)
         if (scalar := functions.find(called.object)) is not None:
@@ -122,6 +129,21 @@ class Calls(Intrinsics):
         value = self.value(node.args[0])
         self.locate(node)
         return Value(self.op(StopGradientOp(value.ssa)), value.type)
+
+    def array_method(self, array: ArrayRef, name: str, node: ast.Call) -> Operand:
+        """`array.name(…)`."""
+        match name, node.args, node.keywords:
+            case "transpose", [], []:
+                return self.transposed(array)
+            case "copy", [], []:
+                self.locate(node)
+                return self.copied(array, node)
+            case "fill", [value], []:
+                self.update(array, self.value(value), node)
+                return Static(None)
+            case _:
+                what = f"the call of '.{name}' of an array is not compiled"
+                raise self.unsupported(node, what, "write a 'for' loop over its elements")
 
     def spelling(self, node: ast.expr) -> str:
         return ast.unparse(node)

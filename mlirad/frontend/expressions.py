@@ -11,10 +11,10 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad.frontend import casts, operators
-from mlirad.frontend.arrays import Arrays
 from mlirad.frontend.body import Unresolved, unify
 from mlirad.frontend.builder import Value
-from mlirad.frontend.ir_types import flatten_type
+from mlirad.frontend.choice import Choice, carried_types
+from mlirad.frontend.choices import Choices
 from mlirad.frontend.literals import fold
 from mlirad.frontend.operands import (
     ArrayRef,
@@ -54,7 +54,7 @@ def is_atom(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Constant))
 
 
-class Expressions(Arrays):
+class Expressions(Choices):
     """Evaluates expressions, left to right, each operand exactly when Python would."""
 
     def expression(self, node: ast.expr) -> Operand:
@@ -141,9 +141,7 @@ class Expressions(Arrays):
         base = self.expression(node.value)
         if isinstance(base, TupleValue):
             return self.tuple_element(base, node)
-        array, indices = self.element_of(base, node)
-        self.locate(node)
-        return self.load(array, indices)
+        return self.item(self.must_be_array(base, node), node)
 
     # Operators
 
@@ -322,24 +320,33 @@ class Expressions(Arrays):
                 operands.append(branch())
             self.builder.location = location
         a, b = operands
-        type_ = self.common_type(a, b, node)
+        where = node or ast.Pass()
+        type_ = self.common_type(a, b, where)
         for block, operand in zip(blocks, operands, strict=True):
             with self.inside(block):
-                converted = self.coerce(operand, type_, node or ast.Pass())
-                self.builder.insert(scf.YieldOp(*flatten(converted)))
-        op = scf.IfOp(condition, flatten_type(type_), Region(blocks[0]), Region(blocks[1]))
+                if isinstance(type_, Choice) and isinstance(operand, ArrayRef):
+                    values = self.numbers(operand, type_)
+                else:
+                    assert not isinstance(type_, Choice)
+                    values = flatten(self.coerce(operand, type_, where))
+                self.builder.insert(scf.YieldOp(*values))
+        op = scf.IfOp(condition, carried_types([type_]), Region(blocks[0]), Region(blocks[1]))
         self.builder.insert(op)
+        if isinstance(type_, Choice):
+            return self.chosen(type_, op.results)
         return rebuild(type_, iter(op.results))
 
-    def common_type(self, a: Operand, b: Operand, node: ast.AST | None) -> Type:
+    def common_type(self, a: Operand, b: Operand, node: ast.AST) -> Type | Choice:
+        if isinstance(a, ArrayRef) and isinstance(b, ArrayRef):
+            both = [self.choice_of(array, "a value", self.here(), node) for array in (a, b)]
+            return self.joined(both, "a value", node)
         left, right = type_of(a), type_of(b)
-        where = node or ast.Pass()
         if left is None or right is None or isinstance(a, ArrayRef) or isinstance(b, ArrayRef):
             what = f"a condition cannot choose between {spell(a)} and {spell(b)}"
-            raise self.unsupported(where, what, "use an 'if' statement around the whole use")
+            raise self.unsupported(node, what, "use an 'if' statement around the whole use")
         type_ = unify(left, right)
         if type_ is None or isinstance(type_, NoneType):
-            raise self.typing_error(where, f"one value is {left}, the other {right}")
+            raise self.typing_error(node, f"one value is {left}, the other {right}")
         return type_
 
     def call(self, node: ast.Call) -> Operand:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import func, gpu
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.frontend.body import Program
+from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import flatten_types
 from mlirad.frontend.liveness import Liveness, names, ordered_assignments
-from mlirad.frontend.operands import Operand, Static, array_leaves, flatten, rebuild, spell, type_of
+from mlirad.frontend.operands import (
+    NONE,
+    ArrayRef,
+    Operand,
+    Origin,
+    Static,
+    TupleValue,
+    array_leaves,
+    flatten,
+    spell,
+    type_of,
+)
 from mlirad.frontend.source import Source
 from mlirad.frontend.statements import Statements
 from mlirad.frontend.structure import DONE, RESULT, leaves, structure
-from mlirad.frontend.types import Type
+from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
 
 
 def returned_values(tree: ast.FunctionDef) -> tuple[list[ast.Return], list[ast.Return]]:
@@ -103,6 +115,25 @@ class FunctionBody(Statements):
             raise self.typing_error(self.source.tree.body[-1], what, "end with a 'return'")
         return valued
 
+    def argument(
+        self, type_: Type, values: Iterator[SSAValue], groups: Iterator[int] | None
+    ) -> Operand:
+        """An argument of the function from the arguments of its block."""
+        match type_:
+            case Tuple(elements):
+                return TupleValue(tuple(self.argument(e, values, groups) for e in elements))
+            case Array():
+                group = next(groups) if groups else None
+                origin = Origin(True, len(self.origins))
+                self.origins[origin] = ArrayRef(next(values), type_, group, origin)
+                return self.origins[origin]
+            case Scalar():
+                if groups:
+                    next(groups)
+                return Value(next(values), type_)
+            case NoneType():
+                return NONE
+
     def walk(self) -> Block:
         """Lowers the body once, with the types of variables known so far."""
         self.widened, self.incomplete, self.unknown = False, None, {}
@@ -113,12 +144,12 @@ class FunctionBody(Statements):
         self.entry = block
         self.builder.builder.insertion_point = InsertPoint.at_end(block)
         values, groups = iter(block.args), iter(self.groups) if self.groups is not None else None
-        self.env = {}
+        self.env, self.origins = {}, {}
         for name, parameter in self.parameters.items():
             if isinstance(parameter, Static):
                 self.env[name] = self.materialise(parameter, self.source.tree)
             else:
-                operand = rebuild(parameter, values, groups)
+                operand = self.argument(parameter, values, groups)
                 self.hint(name, operand)
                 self.env[name] = operand
         self.block(self.statements)

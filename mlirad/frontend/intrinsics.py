@@ -8,9 +8,9 @@ from xdsl.dialects import arith, gpu, memref
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
+from mlirad.frontend.allocations import Allocations
 from mlirad.frontend.body import INDEX
 from mlirad.frontend.builder import Value
-from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.ir_types import element_type
 from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell
 
@@ -27,7 +27,7 @@ ADDF, ADDI = 0, 1
 """The kinds of `memref.atomic_rmw`."""
 
 
-class Intrinsics(Expressions):
+class Intrinsics(Allocations):
     """Evaluates the names that numba.cuda and mlirad.gpu share."""
 
     def identifier(self, name: str, axis: int) -> SSAValue:
@@ -48,6 +48,8 @@ class Intrinsics(Expressions):
 
     def gpu_call(self, path: str, node: ast.Call) -> Operand:
         self.in_kernel(path, node)
+        if path == "local.array":
+            return self.local_array(node)
         if node.keywords:
             raise self.typing_error(node, f"'{path}' takes no keyword arguments")
         match path:
@@ -56,7 +58,7 @@ class Intrinsics(Expressions):
             case "atomic.add":
                 return self.atomic_add(node)
             case _:
-                way_out = "of the GPU language grid, gridsize, the ids and atomic.add are compiled"
+                way_out = "grid, gridsize, the ids, local.array and atomic.add are compiled"
                 raise self.unsupported(node, f"'{path}' is not compiled yet", way_out)
 
     def grid(self, path: str, node: ast.Call) -> Operand:

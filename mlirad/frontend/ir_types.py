@@ -34,11 +34,17 @@ def element_type(scalar: Scalar) -> IntegerType | Float32Type | Float64Type:
 
 
 def memref_type(array: Array) -> MemRefType[Attribute]:
-    """Identity layout for contiguous arrays (and 0-d ones), else dynamic strides and offset."""
+    """
+    Identity layout for contiguous arrays, else dynamic strides and offset; the last stride is 1
+    for a `unit` array.
+    """
     shape = [DYNAMIC_INDEX] * array.ndim
     layout: StridedLayoutAttr | NoneAttr = NoneAttr()
-    if not array.contiguous and array.ndim:
-        layout = StridedLayoutAttr([None] * array.ndim, None)
+    if not array.contiguous:
+        strides: list[int | None] = [None] * array.ndim
+        if array.unit:
+            strides[-1] = 1
+        layout = StridedLayoutAttr(strides, None)
     return MemRefType(element_type(array.element), shape, layout)
 
 

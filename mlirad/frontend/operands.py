@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
@@ -11,16 +12,55 @@ from mlirad.frontend.builder import Value
 from mlirad.frontend.types import Array, NoneType, Tuple, Type
 
 
+class Origin(NamedTuple):
+    """Names an array that owns its elements: an argument, or what a call in the source made."""
+
+    is_argument: bool
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """
+    Stands for the array of `origins` that has this `number`, known at run time only.
+
+    `windows` says for each which part of it the array is; None is the whole.
+    """
+
+    number: SSAValue
+    origins: tuple[Origin, ...]
+    windows: tuple[Window | None, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayRef:
     """
-    An array argument, under whatever name. `group` is its number in `mlirad.alias`: arrays of
-    different groups never overlap; None where nothing is known.
+    An array, under whatever name.
+
+    `group` is the number in `mlirad.alias` of the argument that it is or is a window of: arrays
+    of different groups never overlap; None where nothing is known. `origin` names the array
+    that owns the elements, in the same way in every walk of the function.
     """
 
     ssa: SSAValue
     type: Array
-    group: int | None = None
+    group: int | None
+    origin: Origin | Selected
+    window: Window | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """
+    Which part of `base` an array is: elements `start + k * step`, `k < size`, along each axis
+    of the base in memory. `kept` lists those that the array has; along the others `size` is 1.
+    """
+
+    base: ArrayRef
+    starts: tuple[SSAValue, ...]
+    steps: tuple[SSAValue, ...]
+    sizes: tuple[SSAValue, ...]
+    kept: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +122,22 @@ def flatten(operand: Operand) -> list[SSAValue]:
             return []
 
 
-def rebuild(
-    like: Type, values: Iterator[SSAValue], groups: Iterator[int | None] | None = None
-) -> Operand:
-    """The inverse of `flatten` for a type; takes as many of `values` as it needs."""
+def rebuild(like: Type, values: Iterator[SSAValue]) -> Operand:
+    """The inverse of `flatten` for a type without arrays; takes as many values as it needs."""
     match like:
         case Tuple(elements):
-            return TupleValue(tuple(rebuild(e, values, groups) for e in elements))
+            return TupleValue(tuple(rebuild(e, values) for e in elements))
         case Array():
-            return ArrayRef(next(values), like, next(groups) if groups else None)
+            raise AssertionError("an array has more to it than its SSA value")
         case NoneType():
             return NONE
         case _:
-            if groups:
-                next(groups)
             return Value(next(values), like)
+
+
+def owners(array: ArrayRef) -> tuple[Origin, ...]:
+    """The arrays that may own the elements of `array`."""
+    return array.origin.origins if isinstance(array.origin, Selected) else (array.origin,)
 
 
 def array_leaves(operand: Operand) -> list[ArrayRef]:

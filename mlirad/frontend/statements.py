@@ -9,11 +9,12 @@ from typing import Any
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
 
+from mlirad.errors import MliradError
 from mlirad.frontend import operators
 from mlirad.frontend.body import INDEX, Unresolved
 from mlirad.frontend.builder import Value
 from mlirad.frontend.calls import Calls
-from mlirad.frontend.ir_types import flatten_types
+from mlirad.frontend.choice import Choice, carried_types
 from mlirad.frontend.liveness import Liveness, ordered_assignments
 from mlirad.frontend.operands import (
     ArrayRef,
@@ -35,6 +36,10 @@ def is_fixed(operand: Operand | None) -> bool:
     if isinstance(operand, TupleValue):
         return any(is_fixed(element) for element in operand.elements)
     return isinstance(operand, (ArrayRef, Static))
+
+
+Carried = dict[str, Type | Choice]
+"""Variables that control flow passes on, with their types."""
 
 
 class Statements(Ranges, Calls):
@@ -84,9 +89,13 @@ class Statements(Ranges, Calls):
                 self.locate(node)
                 self.bind(name, operand)
             case ast.Subscript():
-                array, indices = self.element(target)
+                array = self.must_be_array(self.expression(target.value), target)
+                found = self.subscripts(array, target)
                 self.locate(node)
-                self.store(array, indices, operand, node)
+                if (indices := self.single(array, found)) is not None:
+                    self.store(array, indices, operand, node)
+                else:
+                    self.update(self.window_of(array, found), operand, node)
             case ast.Tuple(elts=targets):
                 if not isinstance(operand, TupleValue):
                     what = f"{spell(operand)} cannot be unpacked"
@@ -103,16 +112,27 @@ class Statements(Ranges, Calls):
                 raise self.refused(target)
 
     def augmented(self, node: ast.AugAssign) -> None:
+        def combine(old: Value, new: Value) -> Value:
+            return self.operate(node.op, old, new, node)
+
         match node.target:
             case ast.Name(id=name) as target:
-                read = ast.copy_location(ast.Name(name, ast.Load()), target)
-                left = self.value(read)
-                self.bind(name, self.operate(node.op, left, self.value(node.value), node))
+                left = self.expression(ast.copy_location(ast.Name(name, ast.Load()), target))
+                if isinstance(left, ArrayRef):
+                    self.update(left, self.expression(node.value), node, combine)
+                    return
+                left = self.as_value(left, target)
+                self.bind(name, combine(left, self.value(node.value)))
             case ast.Subscript() as target:
-                array, indices = self.element(target)
+                array = self.must_be_array(self.expression(target.value), target)
+                found = self.subscripts(array, target)
                 self.locate(node)
+                if (indices := self.single(array, found)) is None:
+                    window = self.window_of(array, found)
+                    self.update(window, self.expression(node.value), node, combine)
+                    return
                 old = self.load(array, indices)
-                new = self.operate(node.op, old, self.value(node.value), node)
+                new = combine(old, self.value(node.value))
                 self.locate(node)
                 self.store(array, indices, new, node)
             case target:
@@ -122,47 +142,67 @@ class Statements(Ranges, Calls):
 
     def merged(
         self, names: Sequence[str], branches: Sequence[dict[str, Operand]], node: ast.If
-    ) -> dict[str, Type]:
-        """
-        The variables among `names` that become results of an `if`, and their types.
-
-        Arrays and objects are not values that a branch could choose: they must agree.
-        """
-        results: dict[str, Type] = {}
+    ) -> dict[str, Type | Choice]:
+        """The variables among `names` that become results of an `if`, and their types."""
+        results: dict[str, Type | Choice] = {}
         for name in names:
             found = [env[name] for env in branches if name in env]
             types = [t for t in map(type_of, found) if t is not None]
             if any(is_fixed(operand) for operand in found):
-                if any(operand != found[0] for operand in found):
-                    if len(types) == 2 and types[0] != types[1]:
-                        self.unified(name, types[0], types[1], node)
-                    what = f"'{name}' is a different array or object depending on a condition"
-                    way_out = "use each under its own name, inside the branch"
-                    raise self.unsupported(node, what, way_out)
-                self.env[name] = found[0]
+                if all(operand == found[0] for operand in found) and self.is_visible(
+                    found[0], self.here()
+                ):
+                    self.env[name] = found[0]
+                    continue
+                arrays = [operand for operand in found if isinstance(operand, ArrayRef)]
+                if len(arrays) < len(found):
+                    raise self.changed(name, found, node)
+                here = self.here()
+                choices = [self.choice_of(array, name, here, node) for array in arrays]
+                results[name] = self.joined(choices, name, node)
             elif len(types) == 2:
                 results[name] = self.unified(name, types[0], types[1], node)
             elif types:
                 results[name] = types[0]
         return results
 
+    def changed(self, name: str, found: Sequence[Operand], node: ast.stmt) -> MliradError:
+        """A variable holds different objects, or tuples of arrays, depending on what ran."""
+        types = [type_of(operand) for operand in found]
+        if types[0] != types[-1]:
+            what = f"the type of '{name}' changes from {spell(found[0])} to {spell(found[-1])}"
+            return self.typing_error(node, what, "use one name per type")
+        what = f"'{name}' is a different object, or tuple of arrays, depending on what ran"
+        return self.unsupported(node, what, "use each under its own name, inside the branch")
+
     def outgoing(
-        self, env: dict[str, Operand], types: dict[str, Type], node: ast.stmt
+        self, env: dict[str, Operand], types: dict[str, Type | Choice], node: ast.stmt
     ) -> list[SSAValue]:
         """The values of variables at the end of a region; 0 where one was never assigned."""
         self.locate(node)
         values: list[SSAValue] = []
         for name, type_ in types.items():
             operand = env.get(name)
-            operand = self.zero(type_) if operand is None else self.coerce(operand, type_, node)
-            values += flatten(operand)
+            if isinstance(type_, Choice):
+                known = isinstance(operand, ArrayRef)
+                numbers = self.numbers(operand, type_) if known else self.no_choice(type_)
+                values += numbers
+            elif operand is None:
+                values += flatten(self.zero(type_))
+            else:
+                values += flatten(self.coerce(operand, type_, node))
         return values
 
-    def incoming(self, types: dict[str, Type], values: Sequence[SSAValue]) -> None:
+    def incoming(self, types: dict[str, Type | Choice], values: Sequence[SSAValue]) -> None:
         """Binds variables to the results or arguments of a region op."""
         remaining = iter(values)
         for name, type_ in types.items():
-            self.bind(name, rebuild(type_, remaining))
+            if isinstance(type_, Choice):
+                count = len(carried_types([type_]))
+                operand = self.chosen(type_, [next(remaining) for _ in range(count)])
+            else:
+                operand = rebuild(type_, remaining)
+            self.bind(name, operand)
 
     def branch(self, node: ast.If) -> None:
         if (known := self.known_truth(node.test)) is not None:
@@ -182,8 +222,7 @@ class Statements(Ranges, Calls):
             with self.inside(block):
                 self.builder.insert(scf.YieldOp(*self.outgoing(env, results, node)))
         orelse = Region(blocks[1]) if node.orelse or results else Region()
-        types = flatten_types(list(results.values()))
-        op = scf.IfOp(condition, types, Region(blocks[0]), orelse)
+        op = scf.IfOp(condition, carried_types(results.values()), Region(blocks[0]), orelse)
         self.builder.insert(op)
         self.incoming(results, op.results)
 
@@ -195,23 +234,32 @@ class Statements(Ranges, Calls):
             self.incomplete = missing
             return self.constant(False).ssa
 
-    def carried(self, node: ast.For | ast.While, at_head: Sequence[str]) -> dict[str, Type]:
+    def candidates(self, node: ast.For | ast.While, at_head: Sequence[str]) -> list[str]:
+        """The variables that a loop may pass from one iteration to the next, and on."""
+        head, after = self.liveness.head[node], self.liveness.after[node]
+        return [
+            name
+            for name in ordered_assignments([node])
+            if name in after or (name in head and name not in at_head)
+        ]
+
+    def carried(self, node: ast.For | ast.While, at_head: Sequence[str]) -> Carried:
         """
-        The variables a loop passes from one iteration to the next, and on, with their types.
+        The variables a loop passes on, with their types.
 
         A variable is one value in all iterations, so its type is known only after the body.
         """
-        head, after = self.liveness.head[node], self.liveness.after[node]
-        types: dict[str, Type] = {}
-        for name in ordered_assignments([node]):
-            if name not in after and (name not in head or name in at_head):
-                continue
+        types: Carried = {}
+        for name in self.candidates(node, at_head):
             operand, known = self.env.get(name), self.types.get((node, name))
             if operand is not None and is_fixed(operand):
+                if isinstance(known, Choice) and isinstance(operand, ArrayRef):
+                    start = self.choice_of(operand, name, self.here(), node)
+                    types[name] = self.types[node, name] = self.joined([known, start], name, node)
                 continue
             start = type_of(operand) if operand is not None else None
             if start is not None:
-                known = start if known is None else self.unified(name, known, start, node)
+                known = start if known is None else self.met(name, known, start, node)
             if known is not None:
                 types[name] = self.types[node, name] = known
             else:
@@ -220,25 +268,39 @@ class Statements(Ranges, Calls):
                 self.incomplete = self.incomplete or Unresolved(name, node)
         return types
 
+    def met(
+        self, name: str, known: Type | Choice, new: Type | Choice, node: ast.stmt
+    ) -> Type | Choice:
+        """The type of a variable that comes with these types to where control flow meets."""
+        if isinstance(known, Choice) and isinstance(new, Choice):
+            return self.joined([known, new], name, node)
+        if isinstance(known, Choice) or isinstance(new, Choice):
+            what = f"the type of '{name}' changes from {known} to {new}"
+            raise self.typing_error(node, what, "use one name per type")
+        return self.unified(name, known, new, node)
+
     def end_iteration(
-        self, node: ast.For | ast.While, before: dict[str, Operand], types: dict[str, Type]
+        self,
+        node: ast.For | ast.While,
+        before: dict[str, Operand],
+        types: Carried,
+        at_head: Sequence[str],
     ) -> list[SSAValue]:
         """The carried variables at the end of the body; widens their types if it must."""
-        for name in ordered_assignments([node]):
+        for name in self.candidates(node, at_head):
             old, new = before.get(name), self.env.get(name)
-            end = None if new is None else type_of(new)
-            if old is not None and is_fixed(old) and new != old:
-                if end != type_of(old):
-                    what = f"the type of '{name}' changes from {spell(old)} to {end} in a loop"
-                    raise self.typing_error(node, what, "use one name per type")
-                what = f"'{name}' becomes another array or object in a loop"
-                raise self.unsupported(node, what, "use one name per array; swap arrays outside")
-            if name in types and end is not None:
-                wide = self.unified(name, types[name], end, node)
-                self.widened |= wide != types[name]
-                self.types[node, name] = wide
-            elif end is not None and not is_fixed(new):
-                self.types.setdefault((node, name), end)
+            if new is None or (new == old and is_fixed(new) and name not in types):
+                continue
+            end: Type | Choice | None = type_of(new)
+            if isinstance(new, ArrayRef):
+                end = self.choice_of(new, name, self.outer_blocks[self.here()], node)
+            elif is_fixed(new) or (is_fixed(old) and name not in types):
+                raise self.changed(name, [old or new, new], node)
+            assert end is not None
+            known = types.get(name) or self.types.get((node, name))
+            wide = end if known is None else self.met(name, known, end, node)
+            self.widened |= wide != known and (name in types or isinstance(end, Choice))
+            self.types[node, name] = wide
         return self.outgoing(self.env, types, node)
 
     def for_loop(self, node: ast.For) -> None:
@@ -251,15 +313,15 @@ class Statements(Ranges, Calls):
         types = self.carried(node, targets)
         initial = self.outgoing(self.env, types, node)
         if isinstance(node, StoppableFor):
-            self.stoppable(node, counted, types, initial)
+            self.stoppable(node, counted, types, initial, targets)
             return
-        block = Block(arg_types=[INDEX, *flatten_types(list(types.values()))])
+        block = Block(arg_types=[INDEX, *carried_types(types.values())])
         before = self.env
         zero, one = self.index_constant(0), self.index_constant(1)
         with self.inside(block):
             self.incoming(types, block.args[1:])
             self.iteration(node, counted, block.args[0])
-            self.builder.insert(scf.YieldOp(*self.end_iteration(node, before, types)))
+            self.builder.insert(scf.YieldOp(*self.end_iteration(node, before, types, targets)))
         self.locate(node)
         op = self.builder.insert(scf.ForOp(zero, counted.count, one, initial, block))
         self.incoming(types, op.results)
@@ -273,11 +335,12 @@ class Statements(Ranges, Calls):
         self,
         node: StoppableFor,
         counted: Range,
-        types: dict[str, Type],
+        types: Carried,
         initial: list[SSAValue],
+        targets: Sequence[str],
     ) -> None:
         """A counted loop that may end early, as an `scf.while` over the counter."""
-        arg_types = [INDEX, *flatten_types(list(types.values()))]
+        arg_types = [INDEX, *carried_types(types.values())]
         test, body = Block(arg_types=arg_types), Block(arg_types=arg_types)
         before = self.env
         with self.inside(test):
@@ -291,7 +354,7 @@ class Statements(Ranges, Calls):
             self.iteration(node, counted, body.args[0])
             self.locate(node)
             following = self.next_count(body.args[0])
-            values = self.end_iteration(node, before, types)
+            values = self.end_iteration(node, before, types, targets)
             self.builder.insert(scf.YieldOp(following, *values))
         self.locate(node)
         start = [self.index_constant(0), *initial]
@@ -308,7 +371,7 @@ class Statements(Ranges, Calls):
     def while_loop(self, node: ast.While) -> None:
         types = self.carried(node, ())
         initial = self.outgoing(self.env, types, node)
-        arg_types = flatten_types(list(types.values()))
+        arg_types = carried_types(types.values())
         test, body = Block(arg_types=arg_types), Block(arg_types=arg_types)
         before = self.env
         with self.inside(test):
@@ -318,7 +381,7 @@ class Statements(Ranges, Calls):
         with self.inside(body):
             self.incoming(types, body.args)
             self.block(node.body)
-            self.builder.insert(scf.YieldOp(*self.end_iteration(node, before, types)))
+            self.builder.insert(scf.YieldOp(*self.end_iteration(node, before, types, ())))
         self.locate(node)
         op = self.builder.insert(scf.WhileOp(initial, arg_types, Region(test), Region(body)))
         self.incoming(types, op.results)

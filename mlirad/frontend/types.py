@@ -39,7 +39,9 @@ class Array:
 
     `contiguous` means C order without gaps (strides follow from the shape); otherwise byte
     strides are passed. `aligned` means that the data pointer and all strides are multiples of
-    the element size.
+    the element size. Only windows made inside a function are `unit`: not contiguous, except along
+    the last axis. `axes` is set for transposed views: axis `k` of the user is `axes[k]` in
+    memory, which all else here describes.
     """
 
     element: Scalar
@@ -47,10 +49,16 @@ class Array:
     contiguous: bool = True
     aligned: bool = True
     writable: bool = True
+    unit: bool = False
+    axes: tuple[int, ...] | None = None
+
+    def axis(self, number: int) -> int:
+        """The axis in memory of an axis as the user counts."""
+        return number if self.axes is None else self.axes[number]
 
     def __str__(self) -> str:
         axes = ", ".join([":"] * self.ndim)
-        if self.contiguous and self.ndim:
+        if (self.contiguous or self.unit) and self.ndim:
             axes += ":1"  # as numba writes it: the last axis is contiguous
         return f"{self.element}[{axes}]"
 

@@ -56,6 +56,19 @@ VIEWS = (
 )
 """Ops whose result names memory of their first operand."""
 
+
+def is_view(op: object) -> bool:
+    """Whether `op` names memory of its operands: of the first one, or one that it selects."""
+    if isinstance(op, arith.SelectOp):
+        return is_memory(op.result)
+    return isinstance(op, VIEWS)
+
+
+def viewed(op: Operation) -> list[SSAValue]:
+    """What a view names memory of; its other operands say which part, or which of them."""
+    return [op.lhs, op.rhs] if isinstance(op, arith.SelectOp) else [op.operands[0]]
+
+
 ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, InitOp)
 
 

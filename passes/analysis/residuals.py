@@ -28,7 +28,7 @@ from xdsl.traits import is_side_effect_free
 
 from mlirad.dialects.autodiff import CacheType
 from mlirad.passes.analysis.flow import Function, blocks, body, carries_derivative
-from mlirad.passes.analysis.memory import VIEWS
+from mlirad.passes.analysis.memory import is_view, viewed
 
 
 class Residual(Enum):
@@ -121,7 +121,7 @@ class Planner:
 
     def decide(self, value: SSAValue, op: Operation) -> Decision:
         if isinstance(value.type, MemRefType | CacheType):
-            if isinstance(op, VIEWS) and op.operands[0] in self.nameable:
+            if is_view(op) and all(source in self.nameable for source in viewed(op)):
                 self.nameable.add(value)
                 return Decision(Residual.RECOMPUTE, "view of an argument")
             return Decision(Residual.CACHE, "memory of the primal alone")
@@ -133,8 +133,10 @@ class Planner:
             if op.memref in self.nameable and self.is_stable(op.memref):
                 return Decision(Residual.RECOMPUTE, "loaded from memory that nothing writes")
             return Decision(Residual.CACHE, "loaded from memory that may have been written since")
-        if isinstance(op, memref.DimOp) and op.source in self.nameable:
-            return Decision(Residual.RECOMPUTE, "size of an array")
+        if isinstance(op, memref.DimOp):
+            if op.source in self.nameable:
+                return Decision(Residual.RECOMPUTE, "size of an array")
+            return Decision(Residual.CACHE, "size of memory of the primal alone")
         if op.regions or not is_side_effect_free(op):
             return Decision(Residual.CACHE, f"result of '{op.name}'")
         if not carries_derivative(value.type):

@@ -26,8 +26,7 @@ def nest(memory: SSAValue, axes: int, indices: list[SSAValue], sweep: Sweep) -> 
         sweep.insert(memref.StoreOp.get(zero, memory, indices))
         return
     start, step = index_constant(0, sweep), index_constant(1, sweep)
-    axis = index_constant(len(indices), sweep)
-    size = sweep.insert(memref.DimOp.from_source_and_index(memory, axis)).result
+    size = sweep.insert(memref.DimOp(memory, index_constant(len(indices), sweep))).result
     block = Block(arg_types=[INDEX])
     with sweep.at_end(block):
         nest(memory, axes, [*indices, block.args[0]], sweep)

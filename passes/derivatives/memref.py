@@ -8,14 +8,14 @@ shadow, a store to a read of the shadow that leaves zero behind, an atomic addit
 from collections.abc import Iterator
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, TakeOp
 from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import location
-from mlirad.passes.analysis.memory import VIEWS
+from mlirad.passes.analysis.memory import is_memory, is_view, viewed
 from mlirad.passes.derivatives.context import ForwardSweep, ReverseSweep, StructuralRule
 from mlirad.passes.derivatives.fill import fill
 
@@ -175,11 +175,13 @@ class ViewRule(StructuralRule):
         copy = sweep.copy(op)
         if sweep.activity.is_active(op.results[0]):
             view = copy.clone()
-            view.operands[0] = sweep.shadow(op.operands[0])
+            for position, operand in enumerate(op.operands):
+                if is_memory(operand):
+                    view.operands[position] = sweep.shadow(operand)
             sweep.set_shadow(op.results[0], sweep.insert(view).results[0])
 
     def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
-        yield from op.operands[1:]
+        yield from (operand for operand in op.operands if not is_memory(operand))
 
     def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
         return
@@ -215,11 +217,15 @@ class CopyRule(StructuralRule):
 
 def view_operands(value: SSAValue) -> Iterator[SSAValue]:
     """What is needed to build the view of the shadow that `value` is of its buffer."""
-    while isinstance(op := value.owner, Operation) and isinstance(op, VIEWS):
-        assert isinstance(value.type, MemRefType)
-        yield from op.operands[1:]
-        value = op.operands[0]
+    op = value.owner
+    if isinstance(op, Operation) and is_view(op):
+        yield from (operand for operand in op.operands if not is_memory(operand))
+        for source in viewed(op):
+            yield from view_operands(source)
 
+
+VIEW_RULE = ViewRule()
+"""Of every op that `is_view` accepts."""
 
 MEMREF_RULES: dict[type[Operation], StructuralRule] = {
     memref.LoadOp: LoadRule(),
@@ -229,5 +235,4 @@ MEMREF_RULES: dict[type[Operation], StructuralRule] = {
     memref.AllocaOp: AllocationRule(),
     memref.DeallocOp: DeallocRule(),
     memref.CopyOp: CopyRule(),
-    **dict.fromkeys(VIEWS, ViewRule()),
 }

@@ -19,7 +19,7 @@ from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import Function, body, kernel_of
 from mlirad.passes.analysis.memory import is_memory
 from mlirad.passes.analysis.residuals import ResidualsResult
-from mlirad.passes.derivatives.structural import STRUCTURAL_RULES
+from mlirad.passes.derivatives.structural import structural_rule
 from mlirad.passes.derivatives.sweep import rule_of
 
 
@@ -82,7 +82,7 @@ class Plan:
 
 def uses_of(op: Operation, answer: ActivityResult) -> Iterator[SSAValue]:
     """The primal values that the reverse of an active op reads."""
-    if (rule := STRUCTURAL_RULES.get(type(op))) is not None:
+    if (rule := structural_rule(op)) is not None:
         for value in rule.uses(op, answer):
             if not is_memory(value):
                 yield value

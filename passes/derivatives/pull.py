@@ -11,14 +11,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mlirad.dialects.autodiff import AccumulateOp, FreeOp, PopOp
 from mlirad.passes.analysis.activity import is_terminator
 from mlirad.passes.analysis.flow import Function, body, carries_derivative, terminator
-from mlirad.passes.analysis.memory import REVERSED, VIEWS, is_memory
+from mlirad.passes.analysis.memory import REVERSED, is_memory, is_view, viewed
 from mlirad.passes.analysis.residuals import Residual
 from mlirad.passes.derivatives.augment import Iterations, add_iteration_arguments, thread_count
 from mlirad.passes.derivatives.memref import MEMREF_RULES, AllocationRule
 from mlirad.passes.derivatives.plan import Kept, Plan, allocations
 from mlirad.passes.derivatives.rule import Shadow, add
 from mlirad.passes.derivatives.signature import add_argument, annotate_arguments
-from mlirad.passes.derivatives.structural import STRUCTURAL_RULES
+from mlirad.passes.derivatives.structural import structural_rule
 from mlirad.passes.derivatives.sweep import BaseSweep, rule_of
 from mlirad.passes.derivatives.threads import thread_number
 
@@ -176,7 +176,7 @@ class CotangentSweep(BaseSweep):
         return self.insert(pop).value
 
     def pull(self, op: Operation) -> None:
-        if (rule := STRUCTURAL_RULES.get(type(op))) is not None:
+        if (rule := structural_rule(op)) is not None:
             rule.pull_back(op, self)
             return
         scalar = rule_of(op)
@@ -208,10 +208,15 @@ class CotangentSweep(BaseSweep):
     def shadow(self, memory: SSAValue) -> SSAValue:
         """The shadow; of a view, the same view of the shadow of what it views."""
         op = memory.owner
-        if self.known_shadow(memory) is not None or not isinstance(op, VIEWS):
+        if (
+            self.known_shadow(memory) is not None
+            or not isinstance(op, Operation)
+            or not is_view(op)
+        ):
             return super().shadow(memory)
-        mapping = {operand: self.primal(operand) for operand in op.operands[1:]}
-        view = op.clone({**mapping, op.operands[0]: self.shadow(op.operands[0])})
+        sources = viewed(op)
+        mapping = {o: self.shadow(o) if o in sources else self.primal(o) for o in op.operands}
+        view = op.clone(mapping)
         self.set_shadow(memory, self.builder.insert(view).results[0])
         return self.shadow(memory)
 

@@ -61,18 +61,25 @@ def array_in_arithmetic(x):
     return x + 1
 
 
-def array_changes_in_loop(x, y):
-    a, b = x, y
-    for _ in range(3):
-        a, b = b, a
-    return a[0]
-
-
-def array_chosen_by_branch(x, y):
+def array_made_in_a_loop(x, y):
     a = x
-    if x[0] > 0.0:
-        a = y
+    for _ in range(3):
+        a = np.zeros(4)
     return a[0]
+
+
+def array_of_another_type_by_branch(x, y):
+    a, b = x, np.zeros((2, 2))
+    if x[0] > 0.0:
+        a = b
+    return a[0]
+
+
+def tuple_of_arrays_by_branch(x, y):
+    t = (x, y)
+    if x[0] > 0.0:
+        t = (y, x)
+    return t[0][0]
 
 
 def global_array(x):
@@ -100,8 +107,24 @@ def falls_off(x):
         return 1.0
 
 
-def slices(x):
-    return x[0:2]
+def array_index(x, y):
+    return x[y][0]
+
+
+def new_axis(x):
+    return x[None, 0][0]
+
+
+def zero_slice(x):
+    return x[::0][0]
+
+
+def sums(x):
+    return x.sum()
+
+
+def wrong_dtype(x):
+    return np.zeros(3, dtype=np.float16)[0]
 
 
 def array_function(x):
@@ -156,15 +179,20 @@ REFUSED: list[tuple[Callable[..., Any], type[MliradError], str, str]] = [
     (bool_index, TypingError, "an int is needed here, but this is bool", "int("),
     (type_changes_in_loop, TypingError, "the type of 's' changes from float64 to", "one name"),
     (array_in_arithmetic, TypingError, "a number is needed", "argument 'x' is float64[::1]"),
-    (array_changes_in_loop, UnsupportedError, "'a' becomes another array", "outside"),
-    (array_chosen_by_branch, UnsupportedError, "'a' is a different array", "inside the branch"),
+    (array_made_in_a_loop, UnsupportedError, "'a' is an array that is made anew", "before"),
+    (array_of_another_type_by_branch, TypingError, "the type of 'a' changes", "one name per type"),
+    (tuple_of_arrays_by_branch, UnsupportedError, "'t' is a different object", "own name"),
     (global_array, UnsupportedError, "'TABLE' is an array from outside", "as an argument"),
     (makes_list, UnsupportedError, "lists are not compiled", "tuple"),
     (misspelled, TypingError, "'math' has no attribute 'sinn'", "spelled"),
     (prints, UnsupportedError, "'print' is not compiled", "array argument"),
     (id_outside_a_kernel, TypingError, "'grid' has a meaning only in a kernel", "kernel"),
     (falls_off, TypingError, "can end without the value", "end with a 'return'"),
-    (slices, UnsupportedError, "slices are not compiled yet", "'for' loop"),
+    (array_index, UnsupportedError, "an index that is itself an array", "'for' loop"),
+    (new_axis, UnsupportedError, "a new axis", "without it"),
+    (zero_slice, TypingError, "the step of a slice is 0", "1 or -1"),
+    (sums, UnsupportedError, "'.sum' of an array", "'for' loop"),
+    (wrong_dtype, TypingError, "'np.float16' is no element type", "float32 or float64"),
     (array_function, UnsupportedError, "'dot' is not compiled", "loops"),
     (calls_itself, UnsupportedError, "'calls_itself' calls itself", "loop"),
     (kernel_without_grid, TypingError, "'square' is called without a grid", "kernel[grid, block]"),

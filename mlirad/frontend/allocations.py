@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.ir import SSAValue
 
 from mlirad.frontend.builder import Value
-from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.ir_types import memref_type
+from mlirad.frontend.iterables import Iterables
 from mlirad.frontend.operands import ArrayRef, Operand, Origin, Static, TupleValue, spell
 from mlirad.frontend.types import (
     BOOL,
@@ -69,7 +69,7 @@ def scalar_of(found: object) -> Scalar | None:
     return SCALARS.get(dtype.name) if dtype.isnative else None
 
 
-class Allocations(Expressions):
+class Allocations(Iterables):
     """Evaluates calls that make an array."""
 
     def named(self, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:

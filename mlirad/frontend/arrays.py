@@ -16,8 +16,8 @@ from mlirad.frontend import casts
 from mlirad.frontend.body import INDEX, Body
 from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import INTEGERS
-from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell, type_of
-from mlirad.frontend.types import BOOL, INT64
+from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell
+from mlirad.frontend.types import BOOL
 
 T = TypeVar("T")
 SIGNED_LESS, NOT_EQUAL = 2, 1
@@ -179,16 +179,18 @@ class Arrays(Body):
                 what = f"index {position.constant} is outside a tuple of {count} elements"
                 raise self.typing_error(node, what)
             return base.elements[position.constant]
-        types = {type_of(e) for e in base.elements}
-        values = [e for e in base.elements if isinstance(e, Value)]
-        if len(types) != 1 or len(values) != count:
-            what = f"the index into {spell(base)} is not known while compiling"
-            way_out = "use a literal index; only a tuple of numbers of one type takes others"
-            raise self.unsupported(node, what, way_out)
-        wide = casts.convert(position, INT64, self.builder).ssa
-        chosen = values[0].ssa
-        for number, value in enumerate(values[1:], 1):
-            for candidate in (number, number - count):
-                same = self.op(arith.CmpiOp(wide, self.constant(candidate).ssa, 0))
-                chosen = self.op(arith.SelectOp(same, value.ssa, chosen))
-        return Value(chosen, values[0].type)
+        place = self.wrapped_position(position, count, node.slice)
+        return self.one_of(base.elements, place, node)
+
+    def wrapped_position(self, position: Value, count: int, node: ast.AST) -> SSAValue:
+        """An index into a tuple, as an `index` that is not negative."""
+        index = self.index(position, node)
+        if self.is_nonnegative(position):
+            return index
+        negative = self.op(arith.CmpiOp(index, self.index_constant(0), SIGNED_LESS))
+        from_end = self.op(arith.AddiOp(index, self.index_constant(count)))
+        return self.op(arith.SelectOp(negative, from_end, index))
+
+    def one_of(self, elements: Sequence[Operand], position: SSAValue, node: ast.AST) -> Operand:
+        """The element of a tuple at a position known at run time: all have one type."""
+        raise NotImplementedError

@@ -34,9 +34,9 @@ FORALL_BLOCK = 128
 
 WAYS_OUT = {
     "print": "store the numbers in an array argument and print them outside",
-    "range": "use it in 'for … in range(…)'",
-    "enumerate": "use 'for i in range(len(x))' and x[i]",
-    "zip": "use 'for i in range(len(x))' and x[i]",
+    "enumerate": "use it in 'for i, v in enumerate(…)'",
+    "zip": "use it in 'for a, b in zip(…)'",
+    "reversed": "use it in 'for v in reversed(…)'",
     "sum": "write a 'for' loop",
 }
 
@@ -108,6 +108,8 @@ class Calls(Intrinsics):
             operand = self.expression(node.args[0])
             self.locate(node)
             return self.length(operand, node)
+        if called.object is range:
+            return self.range(node)
         if (function := maker(called.object)) is not None:
             return self.made_array(function, node)
         if is_stop_gradient(called.object):

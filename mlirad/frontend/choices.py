@@ -24,8 +24,8 @@ from mlirad.frontend.operands import (
     Operand,
     Origin,
     Selected,
-    TupleValue,
     Window,
+    flatten,
     owners,
 )
 from mlirad.frontend.types import Array
@@ -42,13 +42,11 @@ class Choices(Views):
         return self.builder.builder.insertion_point.block
 
     def is_visible(self, operand: Operand, place: Block) -> bool:
-        """Whether the arrays in `operand` may be used in `place`."""
-        if isinstance(operand, TupleValue):
-            return all(self.is_visible(element, place) for element in operand.elements)
-        if not isinstance(operand, ArrayRef):
-            return True
-        owner = operand.ssa.owner
-        home = owner if isinstance(owner, Block) else owner.parent
+        """Whether `operand` may be used in `place`."""
+        return all(self.is_known(ssa, place) for ssa in flatten(operand))
+
+    def is_known(self, ssa: SSAValue, place: Block) -> bool:
+        home = ssa.owner if isinstance(ssa.owner, Block) else ssa.owner.parent
         block: Block | None = place
         while block is not None and block is not home:
             # A block that is still being filled has no parent yet.
@@ -141,6 +139,13 @@ class Choices(Views):
                 sizes[axis] = size
             kept = [kept[axis] for axis in window.kept]
         return [*starts, *steps, *sizes]
+
+    def pick_array(self, condition: SSAValue, a: ArrayRef, b: ArrayRef, node: ast.AST) -> ArrayRef:
+        """`a` if the condition holds, else `b`."""
+        both = [self.choice_of(array, "a value", self.here(), node) for array in (a, b)]
+        choice = self.joined(both, "a value", node)
+        pairs = zip(self.numbers(a, choice), self.numbers(b, choice), strict=True)
+        return self.chosen(choice, [self.op(arith.SelectOp(condition, *pair)) for pair in pairs])
 
     def selector(self, number: int) -> SSAValue:
         with self.at_entry():

@@ -19,6 +19,7 @@ from mlirad.frontend.literals import fold
 from mlirad.frontend.operands import (
     ArrayRef,
     Operand,
+    RangeValue,
     Static,
     TupleValue,
     flatten,
@@ -29,6 +30,7 @@ from mlirad.frontend.operands import (
 from mlirad.frontend.scope import Undefined, attribute, look_up
 from mlirad.frontend.types import BOOL, NoneType, Scalar, Type
 
+EQUAL = 0
 GROWING = {"Add", "Mult", "FloorDiv", "Mod", "BitAnd", "BitOr", "RShift"}
 """Operators whose result is not negative if no operand is, as long as nothing overflows."""
 
@@ -122,6 +124,8 @@ class Expressions(Choices):
         self.locate(node)
         if isinstance(base, ArrayRef):
             return self.array_attribute(base, node.attr, node)
+        if isinstance(base, RangeValue) and node.attr in ("start", "stop", "step"):
+            return getattr(base, node.attr)
         if not isinstance(base, Static):
             raise self.typing_error(node, f"{spell(base)} has no attribute '{node.attr}'")
         try:
@@ -303,6 +307,27 @@ class Expressions(Choices):
         left = casts.convert(a, type_, self.builder).ssa
         right = casts.convert(b, type_, self.builder).ssa
         return Value(self.op(arith.SelectOp(condition, left, right)), type_)
+
+    def pick(self, condition: SSAValue, a: Operand, b: Operand, node: ast.AST) -> Operand:
+        """`a` if the condition holds, else `b`, both evaluated."""
+        if isinstance(a, ArrayRef) and isinstance(b, ArrayRef):
+            return self.pick_array(condition, a, b, node)
+        if isinstance(a, TupleValue) and isinstance(b, TupleValue):
+            if len(a.elements) == len(b.elements):
+                pairs = zip(a.elements, b.elements, strict=True)
+                return TupleValue(tuple([self.pick(condition, x, y, node) for x, y in pairs]))
+        if isinstance(a, Value) and isinstance(b, Value) and a.type == b.type:
+            return self.select(condition, a, b, node)
+        what = f"a tuple with {spell(a)} and {spell(b)} in it has no single element type"
+        raise self.typing_error(node, what, "use its elements one by one")
+
+    def one_of(self, elements: Sequence[Operand], position: SSAValue, node: ast.AST) -> Operand:
+        """The element of a tuple at a position known at run time: all have one type."""
+        chosen = elements[0]
+        for number, element in enumerate(elements[1:], 1):
+            here = self.op(arith.CmpiOp(position, self.index_constant(number), EQUAL))
+            chosen = self.pick(here, element, chosen, node)
+        return chosen
 
     def choose(
         self,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xdsl.ir import SSAValue
 
 from mlirad.frontend.builder import Value
-from mlirad.frontend.types import Array, NoneType, Tuple, Type
+from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
 
 
 class Origin(NamedTuple):
@@ -83,7 +83,17 @@ class Static:
     path: str | None = None
 
 
-Operand = Value | ArrayRef | TupleValue | Static
+@dataclass(frozen=True, slots=True)
+class RangeValue:
+    """`range(start, stop, step)`, whose elements have this `type`."""
+
+    start: Value
+    stop: Value
+    step: Value
+    type: Scalar
+
+
+Operand = Value | ArrayRef | TupleValue | Static | RangeValue
 NONE = Static(None)
 
 
@@ -98,6 +108,8 @@ def type_of(operand: Operand) -> Type | None:
             return Tuple(known) if len(known) == len(types) else None
         case Static():
             return NoneType() if operand.object is None else None
+        case RangeValue():
+            return None
 
 
 def spell(operand: Operand) -> str:
@@ -106,6 +118,8 @@ def spell(operand: Operand) -> str:
         return str(type_)
     if isinstance(operand, TupleValue):
         return f"({', '.join(map(spell, operand.elements))})"
+    if isinstance(operand, RangeValue):
+        return "a 'range'"
     assert isinstance(operand, Static)
     name = operand.path or getattr(operand.object, "__name__", None)
     return f"'{name}'" if name else f"a '{type(operand.object).__name__}'"
@@ -118,6 +132,8 @@ def flatten(operand: Operand) -> list[SSAValue]:
             return [operand.ssa]
         case TupleValue(elements):
             return [ssa for element in elements for ssa in flatten(element)]
+        case RangeValue(start, stop, step):
+            return [start.ssa, stop.ssa, step.ssa]
         case Static():
             return []
 

@@ -15,10 +15,12 @@ from mlirad.frontend.body import INDEX, Unresolved
 from mlirad.frontend.builder import Value
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.choice import Choice, carried_types
+from mlirad.frontend.iterables import Iteration
 from mlirad.frontend.liveness import Liveness, ordered_assignments
 from mlirad.frontend.operands import (
     ArrayRef,
     Operand,
+    RangeValue,
     Static,
     TupleValue,
     flatten,
@@ -26,7 +28,6 @@ from mlirad.frontend.operands import (
     spell,
     type_of,
 )
-from mlirad.frontend.ranges import Range, Ranges
 from mlirad.frontend.structure import StoppableFor
 from mlirad.frontend.types import BOOL, Type
 
@@ -35,14 +36,14 @@ def is_fixed(operand: Operand | None) -> bool:
     """Whether an operand is no number: an array, or a Python object."""
     if isinstance(operand, TupleValue):
         return any(is_fixed(element) for element in operand.elements)
-    return isinstance(operand, (ArrayRef, Static))
+    return isinstance(operand, (ArrayRef, Static, RangeValue))
 
 
 Carried = dict[str, Type | Choice]
 """Variables that control flow passes on, with their types."""
 
 
-class Statements(Ranges, Calls):
+class Statements(Calls):
     """Lowers the statements of a restructured body."""
 
     liveness: Liveness
@@ -305,10 +306,10 @@ class Statements(Ranges, Calls):
 
     def for_loop(self, node: ast.For) -> None:
         try:
-            counted = self.range(node)
+            counted = self.iterable(node.iter)
         except Unresolved as missing:
             self.incomplete = missing
-            counted = self.no_range()
+            counted = self.nothing()
         targets = ordered_assignments([ast.For(node.target, node.iter, [], [])])
         types = self.carried(node, targets)
         initial = self.outgoing(self.env, types, node)
@@ -326,15 +327,15 @@ class Statements(Ranges, Calls):
         op = self.builder.insert(scf.ForOp(zero, counted.count, one, initial, block))
         self.incoming(types, op.results)
 
-    def iteration(self, node: ast.For, counted: Range, counter: SSAValue) -> None:
+    def iteration(self, node: ast.For, counted: Iteration, counter: SSAValue) -> None:
         self.locate(node.target)
-        self.assign_to(node.target, self.loop_variable(counted, counter), node)
+        self.assign_to(node.target, counted.element(counter), node)
         self.block(node.body)
 
     def stoppable(
         self,
         node: StoppableFor,
-        counted: Range,
+        counted: Iteration,
         types: Carried,
         initial: list[SSAValue],
         targets: Sequence[str],

@@ -31,9 +31,9 @@ def element_by_name(x):
     return x["a"]
 
 
-def loop_over_array(x):
+def loop_over_number(x):
     s = 0.0
-    for v in x:
+    for v in x[0]:
         s += v
     return s
 
@@ -173,7 +173,7 @@ REFUSED: list[tuple[Callable[..., Any], type[MliradError], str, str]] = [
     (undefined, TypingError, "'missing' is not defined", "define or import it"),
     (use_before_assignment, TypingError, "'z' is used before it is assigned", "first"),
     (element_by_name, UnsupportedError, "strings are not compiled", "out of the function"),
-    (loop_over_array, UnsupportedError, "'for' over 'x' is not compiled", "range(n)"),
+    (loop_over_number, TypingError, "'for' over 'x[0]', which is float64", "use range"),
     (too_many_indices, TypingError, "2 indices", "argument 'x' is float64[::1]"),
     (float_index, TypingError, "an int is needed here, but this is float64", "int("),
     (bool_index, TypingError, "an int is needed here, but this is bool", "int("),

@@ -29,17 +29,18 @@ from mlirad.runtime.arguments import (
     leaf_names,
     type_of,
 )
+from mlirad.runtime.cache_key import canonical
 from mlirad.runtime.recording import Mode
 from mlirad.runtime.specialize import Entry, Request
 
 Skeleton = Any
-"""The structure of an argument: a tuple of skeletons, `None` for None, True for a leaf."""
+"""The structure of an argument: tuples of skeletons, None, functions, and True for a leaf."""
 
 
 def skeleton(value: object) -> Skeleton:
     if is_tuple(value):
         return tuple(skeleton(element) for element in value)
-    return None if value is None else True
+    return value if value is None or callable(value) else True
 
 
 def rebuild(like: Skeleton, flat: Iterator[Any], as_types: bool = False) -> Any:
@@ -49,6 +50,8 @@ def rebuild(like: Skeleton, flat: Iterator[Any], as_types: bool = False) -> Any:
         return t.Tuple(elements) if as_types else elements
     if like is None:
         return t.NoneType() if as_types else None
+    if callable(like):
+        return t.Function(like) if as_types else like
     return next(flat)
 
 
@@ -65,12 +68,16 @@ class FlatProgram(Program):
     def __post_init__(self) -> None:
         self.name, self.is_kernel = self.base.name, self.base.is_kernel
         names = (*self.base.parameters, *self.base.optional)
-        ones = [rebuild(s, iter(lambda: t.BOOL, None), as_types=True) for s in self.skeletons]
         self.parameters = tuple(
             leaf
-            for name, type_ in zip(names, ones, strict=False)
+            for name, type_ in zip(names, self._structure, strict=False)
             for leaf in leaf_names(name, type_)
         )
+
+    @property
+    def _structure(self) -> list[t.Type]:
+        """The arguments as types, every leaf a bool."""
+        return [rebuild(s, iter(lambda: t.BOOL, None), as_types=True) for s in self.skeletons]
 
     def _types(self, types: Sequence[t.Type]) -> list[t.Type]:
         rest = iter(types)
@@ -97,7 +104,7 @@ class FlatProgram(Program):
         return self.base.sizes
 
     def fingerprint(self) -> bytes:
-        return repr(self.skeletons).encode() + self.base.fingerprint()
+        return canonical(self._structure) + self.base.fingerprint()
 
 
 @dataclass(eq=False)

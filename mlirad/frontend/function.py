@@ -28,7 +28,7 @@ from mlirad.frontend.operands import (
 from mlirad.frontend.source import Source
 from mlirad.frontend.statements import Statements
 from mlirad.frontend.structure import DONE, RESULT, leaves, structure
-from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
 
 
 def returned_values(tree: ast.FunctionDef) -> tuple[list[ast.Return], list[ast.Return]]:
@@ -133,6 +133,8 @@ class FunctionBody(Statements):
                 return Value(next(values), type_)
             case NoneType():
                 return NONE
+            case Function(found):
+                return Static(found)
 
     def walk(self) -> Block:
         """Lowers the body once, with the types of variables known so far."""

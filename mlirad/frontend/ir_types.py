@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
 
 INTEGERS = {bits: IntegerType(bits) for bits in (1, 8, 16, 32, 64)}
 FLOATS: dict[int, Float32Type | Float64Type] = {32: Float32Type(), 64: Float64Type()}
@@ -57,7 +57,7 @@ def flatten_type(type_: Type) -> list[Attribute]:
             return [memref_type(type_)]
         case Tuple(elements):
             return [ir for element in elements for ir in flatten_type(element)]
-        case NoneType():
+        case NoneType() | Function():
             return []
 
 
@@ -70,7 +70,7 @@ def leaves(type_: Type) -> list[Scalar | Array]:
     match type_:
         case Tuple(elements):
             return [leaf for element in elements for leaf in leaves(element)]
-        case NoneType():
+        case NoneType() | Function():
             return []
         case _:
             return [type_]

@@ -28,7 +28,7 @@ from mlirad.frontend.function import FunctionBody
 from mlirad.frontend.ir_types import flatten_types, leaves
 from mlirad.frontend.operands import Operand, Static, array_leaves, type_of
 from mlirad.frontend.source import Place, Source, read
-from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
 from mlirad.passes.derivatives.libm import LIBM_RULES
 
 SIZES = ("gx", "gy", "gz", "bx", "by", "bz")
@@ -183,6 +183,8 @@ def as_parameter(found: object) -> Type | Static:
     """A type given by the caller, or the default of a parameter that was left out."""
     if isinstance(found, (Scalar, Array, Tuple, Static)):
         return found
+    if isinstance(found, Function):
+        return Static(found.object)
     assert isinstance(found, NoneType), found
     return Static(None)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xdsl.ir import SSAValue
 
 from mlirad.frontend.builder import Value
-from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
 
 
 class Origin(NamedTuple):
@@ -147,7 +147,9 @@ def rebuild(like: Type, values: Iterator[SSAValue]) -> Operand:
             raise AssertionError("an array has more to it than its SSA value")
         case NoneType():
             return NONE
-        case _:
+        case Function(found):
+            return Static(found)
+        case Scalar():
             return Value(next(values), like)
 
 

@@ -8,7 +8,7 @@ Pure data, without xDSL and numpy, because a cached kernel must start without ei
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["i", "u", "f", "b"]
 
@@ -81,4 +81,14 @@ class NoneType:
         return "None"
 
 
-Type = Scalar | Array | Tuple | NoneType
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or kernel as an argument: each one makes a specialisation of its own."""
+
+    object: Any
+
+    def __str__(self) -> str:
+        return f"function '{getattr(self.object, '__name__', self.object)}'"
+
+
+Type = Scalar | Array | Tuple | NoneType | Function

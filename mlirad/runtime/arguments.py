@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -38,6 +39,7 @@ _SCALARS: dict[type, t.Scalar] = {
 _ELEMENTS: dict[np.dtype[Any], t.Scalar] = {
     np.dtype(scalar): kind for scalar, kind in _SCALARS.items() if scalar not in (bool, float)
 }
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc)
 _FLAGS = 0x1 | 0x100 | 0x400  # C-contiguous, aligned, writable: what a type depends on
 
 
@@ -76,6 +78,8 @@ def type_of(value: object) -> t.Type:
         return t.NoneType()
     if is_tuple(value):
         return t.Tuple(tuple(type_of(element) for element in value))
+    if isinstance(value, _FUNCTIONS) or hasattr(value, "py_func"):
+        return t.Function(value)
     raise _refusal(value)
 
 
@@ -192,18 +196,20 @@ def key_of(value: object) -> object:
         return type(value), value.dtype, value.ndim, flags.num & _FLAGS, overlaps_itself(value)
     if is_tuple(value):
         return tuple(key_of(element) for element in value)
+    if callable(value):
+        return value if getattr(value, "__hash__", None) else type(value)
     if type(value) is int:
         return int if -(2**63) <= value < 2**63 else (int, 0 < value < 2**64)
     return type(value)
 
 
 def leaves(values: Sequence[object]) -> list[Any]:
-    """The values with tuples replaced by their elements, in order, and `None` left out."""
+    """The values, tuples replaced by their elements, in order; `None` and functions left out."""
     flat: list[object] = []
     for value in values:
         if is_tuple(value):
             flat += leaves(value)
-        elif value is not None:
+        elif value is not None and not callable(value):
             flat.append(value)
     return flat
 
@@ -214,7 +220,7 @@ def flat_types(types: Sequence[t.Type]) -> Iterator[t.Scalar | t.Array]:
         match type_:
             case t.Tuple(elements):
                 yield from flat_types(elements)
-            case t.NoneType():
+            case t.NoneType() | t.Function():
                 pass
             case _:
                 yield type_
@@ -225,7 +231,7 @@ def leaf_names(name: str, type_: t.Type) -> list[str]:
     match type_:
         case t.Tuple(elements):
             return [n for k, e in enumerate(elements) for n in leaf_names(f"{name}[{k}]", e)]
-        case t.NoneType():
+        case t.NoneType() | t.Function():
             return []
         case _:
             return [name]
@@ -322,7 +328,7 @@ def _build(type_: t.Type, values: Iterator[Any]) -> Any:
     match type_:
         case t.Tuple(elements):
             return tuple(_build(element, values) for element in elements)
-        case t.NoneType():
+        case t.NoneType() | t.Function():
             return None
         case t.Scalar("b"):
             return bool(next(values) & 1)

@@ -20,6 +20,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
+from mlirad.frontend.types import Function
+from mlirad.runtime.fingerprint import fingerprint
+
 TOOLS = ("xdsl", "llvmlite", "numpy", "numba")
 WITHOUT_CODE = frozenset({"__pycache__", "cli", "data", "demo"})
 """Folders of this package that have no part in compiling."""
@@ -31,6 +34,7 @@ def key(*parts: object) -> bytes:
 
     Parts are numbers, strings, bytes, None, enums, classes, and tuples, lists, mappings and
     dataclasses of them; anything else is a TypeError, because its `repr` may not say all.
+    A function that has no fingerprint raises `NotCacheable`.
     """
     return hashlib.sha256(environment() + canonical(parts)).digest()
 
@@ -56,6 +60,8 @@ def canonical(part: object) -> bytes:
         return framed(tag, *(word for item in items for word in item))
     if kind is frozenset:
         return framed(tag, *sorted(map(canonical, cast("frozenset[object]", part))))
+    if isinstance(part, Function):
+        return framed(b"function", fingerprint(part.object))
     if is_dataclass(part):
         return framed(tag, *(canonical(getattr(part, field.name)) for field in fields(part)))
     raise TypeError(f"{part!r} cannot be part of a cache key")

@@ -156,7 +156,7 @@ def _check_argument(argument: Argument) -> Iterator[Problem]:
             continue  # an int among floats stays as it is
         carries = True
         yield from _CHECKS[argument.kind](Argument(name, argument.kind, value, shadow), leaf)
-    if isinstance(type_, t.Tuple) and argument.kind is not an.Const and not carries:
+    if isinstance(type_, t.Tuple | t.Function) and argument.kind is not an.Const and not carries:
         yield _without_derivative(argument.name, type_, argument.kind)
 
 

@@ -37,7 +37,7 @@ def _rebuild(args: Sequence[Any], flat: list[Any]) -> tuple[Any, ...]:
     def build(value: Any) -> Any:
         if is_tuple(value):
             return tuple(build(element) for element in value)
-        return None if value is None else next(rest)
+        return value if value is None or callable(value) else next(rest)
 
     return tuple(build(value) for value in args)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mlirad.backends.native import EntrySignature, NativeObject, NativeType
-from mlirad.frontend.types import Array, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
 from mlirad.runtime.cache_key import key as key
 
 MAGIC = b"mlirad\x00\x01"
@@ -197,7 +197,7 @@ def _pack(type_: Type) -> list[Any]:
             return ["array", _pack(element), ndim, contiguous, aligned, writable]
         case Tuple(elements):
             return ["tuple", *map(_pack, elements)]
-        case NoneType():
+        case NoneType() | Function():  # which function it was is part of the key
             return ["none"]
 
 

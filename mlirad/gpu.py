@@ -56,6 +56,26 @@ class _Atomic(_Name):
         """`array[index] += value`; returns the old element."""
         self._refuse()
 
+    def sub(self, array: Any, index: Any, value: Any) -> Any:
+        """`array[index] -= value`; returns the old element."""
+        self._refuse()
+
+    def max(self, array: Any, index: Any, value: Any) -> Any:
+        """`array[index] = max(array[index], value)`; returns the old element. NaN never wins."""
+        self._refuse()
+
+    def min(self, array: Any, index: Any, value: Any) -> Any:
+        """`array[index] = min(array[index], value)`; returns the old element. NaN never wins."""
+        self._refuse()
+
+
+class _Shared(_Name):
+    """Memory of one block."""
+
+    def array(self, shape: Any, dtype: Any) -> Any:
+        """An array that the threads of a block share; its contents are anything."""
+        self._refuse()
+
 
 class _Local(_Name):
     """Memory of one thread."""
@@ -79,5 +99,18 @@ threadIdx: Final = _Dim3("threadIdx")
 blockIdx: Final = _Dim3("blockIdx")
 blockDim: Final = _Dim3("blockDim")
 gridDim: Final = _Dim3("gridDim")
+
+
+def syncthreads() -> None:
+    """Waits until all threads of the block have come here."""
+    _Name("syncthreads")()
+
+
+def syncwarp(mask: int = 0xFFFFFFFF) -> None:
+    """Waits until all threads of the warp have come here."""
+    _Name("syncwarp")(mask)
+
+
+shared: Final = _Shared("shared")
 local: Final = _Local("local")
 atomic: Final = _Atomic("atomic")

@@ -16,15 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects import arith, func, gpu, memref, scf
+from xdsl.dialects import arith, func, gpu, scf
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FunctionType,
     IndexType,
-    IntAttr,
     IntegerAttr,
     LocationAttr,
-    MemRefType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -37,12 +35,12 @@ from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.flow import location
 from mlirad.passes.analysis.memory import REVERSED
 from mlirad.passes.base import Pass
+from mlirad.passes.optimize.effects import Effects
 from mlirad.passes.optimize.symbols import LAUNCH, fresh_name, functions, is_declaration
+from mlirad.passes.split_barriers import Part, Splitter, needs_parts
 
 INDEX = IndexType()
 ZERO, ONE = (IntegerAttr(n, INDEX) for n in (0, 1))
-SHARED = 3
-"""The memory space of arrays that the threads of a block share."""
 HEAD = ("first", "end", "gx", "gy", "gz", "bx", "by", "bz")
 """The arguments of a range function before those of its kernel."""
 
@@ -57,11 +55,11 @@ class GpuToScfPass(Pass):
     name = "gpu-to-scf"
 
     def rewrite(self, module: ModuleOp) -> None:
-        top = module.body.block
+        top, effects = module.body.block, Effects(module)
         names: dict[tuple[str, str], str] = {}
         """What each function of each gpu module is called at the top level."""
         for inner in [op for op in top.ops if isinstance(op, gpu.ModuleOp)]:
-            lift_functions(inner, top, names)
+            lift_functions(inner, top, names, effects)
             inner.detach()
             inner.erase()
         for op in tuple(module.walk()):
@@ -70,7 +68,9 @@ class GpuToScfPass(Pass):
         module.attributes.pop("gpu.container_module", None)
 
 
-def lift_functions(inner: gpu.ModuleOp, top: Block, names: dict[tuple[str, str], str]) -> None:
+def lift_functions(
+    inner: gpu.ModuleOp, top: Block, names: dict[tuple[str, str], str], effects: Effects
+) -> None:
     """Moves all functions of `inner` to the top level and renames them where they must be."""
     outside = {f.sym_name.data: f for f in functions(top)}
     local: dict[str, str] = {}
@@ -82,7 +82,7 @@ def lift_functions(inner: gpu.ModuleOp, top: Block, names: dict[tuple[str, str],
             local[old] = old
             continue
         local[old] = fresh_name(old, outside, "blocks" if is_kernel(function) else "device")
-        lifted = range_function(function) if isinstance(function, gpu.FuncOp) else function
+        lifted = range_function(function, effects) if isinstance(function, gpu.FuncOp) else function
         lifted.sym_name = StringAttr(local[old])
         outside[local[old]] = lifted
         top.add_op(lifted)
@@ -98,7 +98,7 @@ def is_kernel(function: Operation) -> bool:
     return isinstance(function, gpu.FuncOp)
 
 
-def range_function(kernel: gpu.FuncOp) -> func.FuncOp:
+def range_function(kernel: gpu.FuncOp, effects: Effects) -> func.FuncOp:
     """The function over a range of blocks that takes over the body of `kernel`."""
     old = kernel.body.block
     inputs = [INDEX] * len(HEAD) + list(old.arg_types)
@@ -108,7 +108,7 @@ def range_function(kernel: gpu.FuncOp) -> func.FuncOp:
     for argument, replaced in zip(block.args[len(HEAD) :], old.args, strict=True):
         argument.name_hint = replaced.name_hint
         replaced.replace_all_uses_with(argument)
-    Grid(kernel, block).build(old)
+    Grid(kernel, block, effects).build(old)
     result = func.FuncOp.create(
         properties={
             "sym_name": kernel.sym_name,
@@ -139,8 +139,8 @@ class Grid:
 
     AXES: ClassVar[tuple[str, ...]] = ("x", "y", "z")
 
-    def __init__(self, kernel: gpu.FuncOp, block: Block):
-        self.kernel = kernel
+    def __init__(self, kernel: gpu.FuncOp, block: Block, effects: Effects):
+        self.kernel, self.effects = kernel, effects
         self.location: LocationAttr = kernel.location
         self.sizes = dict(zip(self.AXES, block.args[2:5]))
         self.block_sizes = dict(zip(self.AXES, block.args[5:8]))
@@ -160,20 +160,49 @@ class Grid:
             "y": self.add(over_blocks, arith.RemUIOp, (rest, gy)),
             "z": self.add(over_blocks, arith.DivUIOp, (rest, gy)),
         }
-        innermost, loops, self.threads = over_blocks, [over_blocks], dict[str, SSAValue]()
+        self.zero, self.one = zero, one
+        if needs_parts(self.kernel):
+            self.in_parts(body, over_blocks)
+        else:
+            part = self.over_threads(over_blocks)
+            for op in tuple(body.ops):
+                op.detach()
+                if not isinstance(op, gpu.ReturnOp):
+                    part.inner.insert_op_before(op, part.end)
+            for op in tuple(part.inner.walk()):
+                self.replace_id(op, part)
+        over_blocks.add_op(scf.YieldOp.create(location=self.location))
+        self.outermost.add_op(func.ReturnOp.create(location=self.location))
+
+    def in_parts(self, body: Block, over_blocks: Block) -> None:
+        """The threads of a block run together from barrier to barrier."""
+        for op in tuple(self.kernel.walk()):
+            if not isinstance(op, gpu.ThreadIdOp | gpu.BarrierOp):
+                self.replace_id(op, None)
+        loop = over_blocks.parent_op()
+        assert loop is not None
+        threads = list(self.block_sizes.values())
+        total = threads[0]
+        for size in threads[1:]:
+            product = arith.MuliOp(total, size)
+            product.location = self.location
+            self.outermost.insert_op_before(product, loop)
+            total = product.result
+        splitter = Splitter(self.kernel, self.effects, self, self.outermost, loop, total)
+        splitter.split(body, over_blocks)
+
+    def over_threads(self, block: Block) -> Part:
+        """Adds a nest of loops over the threads to `block`."""
+        inner, threads = block, dict[str, SSAValue]()
+        loops: list[Block] = []
         for axis in reversed(self.AXES):
-            innermost = self.loop(innermost, zero, self.block_sizes[axis], one, f"t{axis}")
-            loops.append(innermost)
-            self.threads[axis] = self.counted(innermost, zero, self.block_sizes[axis], one)
-        for op in tuple(body.ops):
-            op.detach()
-            if not isinstance(op, gpu.ReturnOp):
-                innermost.add_op(op)
+            size = self.block_sizes[axis]
+            inner = self.loop(inner, self.zero, size, self.one, f"t{axis}")
+            loops.append(inner)
+            threads[axis] = self.counted(inner, self.zero, size, self.one)
         for loop in loops:
             loop.add_op(scf.YieldOp.create(location=self.location))
-        self.outermost.add_op(func.ReturnOp.create(location=self.location))
-        for op in tuple(innermost.walk()):
-            self.replace_id(op, innermost)
+        return Part(inner, threads, self.block_sizes)
 
     def counted(self, loop: Block, start: SSAValue, stop: SSAValue, one: SSAValue) -> SSAValue:
         """The block or thread that an iteration runs: in a reverse sweep, the last one first."""
@@ -211,10 +240,11 @@ class Grid:
         block.add_op(built)
         return built.results[0]
 
-    def replace_id(self, op: Operation, innermost: Block) -> None:
+    def replace_id(self, op: Operation, part: Part | None) -> None:
+        """Ids become values; those of threads, only in the part of the kernel that runs them."""
         match op:
-            case gpu.ThreadIdOp():
-                value = self.threads[axis_of(op)]
+            case gpu.ThreadIdOp() if part is not None:
+                value = part.threads[axis_of(op)]
             case gpu.BlockIdOp():
                 value = self.blocks[axis_of(op)]
             case gpu.BlockDimOp():
@@ -222,22 +252,25 @@ class Grid:
             case gpu.GridDimOp():
                 value = self.sizes[axis_of(op)]
             case gpu.GlobalIdOp():
-                value = self.global_id(op)
+                value = self.global_id(op, part)
             case _:
-                refuse_what_needs_the_block(op)
+                refuse_what_is_left(op)
                 return
         op.results[0].replace_all_uses_with(value)
         op.detach()
         op.erase()
 
-    def global_id(self, op: gpu.GlobalIdOp) -> SSAValue:
+    def global_id(self, op: gpu.GlobalIdOp, part: Part | None) -> SSAValue:
         axis, block = axis_of(op), op.parent
         assert block is not None
+        own = gpu.ThreadIdOp(op.dimension)
         start = arith.MuliOp(self.blocks[axis], self.block_sizes[axis])
-        result = arith.AddiOp(start.result, self.threads[axis])
-        for built in (start, result):
+        result = arith.AddiOp(start.result, own.result)
+        for built in (own, start, result):
             built.location = op.location
             block.insert_op_before(built, op)
+        if part is not None:
+            self.replace_id(own, part)
         return result.result
 
 
@@ -247,29 +280,10 @@ def axis_of(
     return str(op.dimension.data)
 
 
-def refuse_what_needs_the_block(op: Operation) -> None:
-    """Threads run one after the other here: nothing may need two of them at the same time."""
-    shared = isinstance(op, memref.AllocaOp) and is_shared(op.memref.type)
-    if shared or isinstance(op, gpu.BarrierOp) or op.dialect_name() == "gpu":
-        what = "shared memory" if shared else f"'{op.name}' in a kernel"
-        raise UnsupportedError(
-            describe(
-                location(op),
-                f"{what} is not compiled for the CPU yet: it needs the threads of a block "
-                "to run together",
-                "split the kernel into one launch per phase",
-            )
-        )
-
-
-def is_shared(type: Attribute) -> bool:
-    if not isinstance(type, MemRefType):
-        return False
-    match type.memory_space:
-        case IntegerAttr(value=IntAttr(data=space)):
-            return space == SHARED
-        case _:
-            return False
+def refuse_what_is_left(op: Operation) -> None:
+    if op.dialect_name() == "gpu" and not isinstance(op, gpu.FuncOp | gpu.ReturnOp):
+        what = f"'{op.name}' in a kernel is not compiled for the CPU"
+        raise UnsupportedError(describe(location(op), what, "write it with plain arithmetic"))
 
 
 def replace_launch(op: gpu.LaunchFuncOp, names: dict[tuple[str, str], str]) -> None:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, TakeOp
-from mlirad.passes.analysis.memory import is_view, viewed
+from mlirad.passes.analysis.memory import is_shared_allocation, is_view, viewed
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives import vector_space
 from mlirad.passes.derivatives.memref import ADDF
@@ -45,7 +45,7 @@ def is_private(memory: SSAValue) -> bool:
     op = memory.owner
     if isinstance(op, Operation) and is_view(op):
         return all(map(is_private, viewed(op)))
-    return isinstance(op, memref.AllocaOp)
+    return isinstance(op, memref.AllocaOp) and not is_shared_allocation(op)
 
 
 def lower_take(op: TakeOp) -> None:

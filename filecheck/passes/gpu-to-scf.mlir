@@ -39,14 +39,46 @@ builtin.module attributes {gpu.container_module} {
 
 // -----
 
+// A value that the second part needs goes through a slot; ids are computed again.
+
 builtin.module attributes {gpu.container_module} {
   "gpu.module"() <{sym_name = "kernels"}> ({
-    "gpu.func"() <{function_type = () -> (), kernel}> ({
+    "gpu.func"() <{function_type = (memref<?xf64>) -> (), kernel}> ({
+    ^bb0(%x: memref<?xf64>):
+      %t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
+      %v = memref.load %x[%t] : memref<?xf64>
       "gpu.barrier"() : () -> ()
+      memref.store %v, %x[%t] : memref<?xf64>
       "gpu.return"() : () -> ()
     }) {sym_name = "k"} : () -> ()
   }) : () -> ()
 }
 
-// CHECK: 'gpu.barrier' in a kernel is not compiled for the CPU yet
-// CHECK: split the kernel into one launch per phase
+// CHECK:       builtin.module {
+// CHECK:           %[[SLOT:.*]] = memref.alloc(%{{.*}}) : memref<?xf64>
+// CHECK:           scf.for %block
+// CHECK:                 scf.for %tx =
+// CHECK:                   %v = memref.load %x[%tx]
+// CHECK:                   memref.store %v, %[[SLOT]]
+// CHECK:                 scf.for %tx_1 =
+// CHECK:                   %[[V:.*]] = memref.load %[[SLOT]]
+// CHECK:                   memref.store %[[V]], %x[%tx_1]
+
+// -----
+
+builtin.module attributes {gpu.container_module} {
+  "gpu.module"() <{sym_name = "kernels"}> ({
+    "gpu.func"() <{function_type = () -> (), kernel}> ({
+      %t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
+      %one = arith.constant 1 : index
+      %some = arith.cmpi slt, %t, %one : index
+      scf.if %some {
+        "gpu.barrier"() : () -> ()
+      }
+      "gpu.return"() : () -> ()
+    }) {sym_name = "k"} : () -> ()
+  }) : () -> ()
+}
+
+// CHECK: a barrier stands where not all threads of a block come: it depends on the id
+// CHECK: move the barrier out, and guard the work of single threads with 'if' instead

@@ -129,6 +129,16 @@ def space_cast(w: FunctionWriter, op: Operation) -> None:
     view(w, op, pointer, source.align, source.sizes, byte_strides(w, source))
 
 
+def view_bytes(w: FunctionWriter, op: Operation) -> None:
+    """`memref.view`: part of an array of bytes as an array of something else."""
+    source, layout = w.memref(op.operands[0]), w.module.layout(op.results[0].type, op)
+    shift, *dynamic = operands(w, op.operands[1:])
+    rest = iter(dynamic)
+    sizes = tuple(next(rest) if n is None else str(n) for n in layout.sizes)
+    pointer = offset_bytes(w, source, shift)
+    w.values[op.results[0]] = Descriptor(pointer, sizes, None, layout, layout.width)
+
+
 HANDLERS: dict[type[Operation], Handler] = {
     memref.DimOp: dim,
     memref.RankOp: rank,
@@ -136,5 +146,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     memref.MemorySpaceCastOp: space_cast,
     memref.SubviewOp: subview,
     memref.ReinterpretCastOp: reinterpret,
+    memref.ViewOp: view_bytes,
     memref.AssumeAlignmentOp: forward,
 }

@@ -31,8 +31,8 @@ from mlirad.frontend.types import (
     Scalar,
 )
 
-LOCAL = 5
-"""The memory space of arrays that belong to one thread."""
+SPACES = {"local.array": 5, "shared.array": 3}
+"""The memory spaces of arrays that belong to a thread, and to a block."""
 
 SIGNED, UNSIGNED = (INT8, INT16, INT32, INT64), (UINT8, UINT16, UINT32, UINT64)
 SCALARS = {
@@ -98,22 +98,25 @@ class Allocations(Iterables):
             raise self.typing_error(call, what, way_out)
         return found
 
-    def local_array(self, node: ast.Call) -> ArrayRef:
+    def fixed_array(self, path: str, node: ast.Call) -> ArrayRef:
         """
-        `local.array(shape, dtype)`: memory of the thread, with any contents at first.
+        `local.array(shape, dtype)`: memory of the thread; `shared.array`: of its block.
 
-        One piece of memory for each place in the source, as on a GPU.
+        Any contents at first. One piece of memory for each place in the source, as on a GPU.
         """
         given = self.named(node, ("shape", "dtype"))
         if "shape" not in given or "dtype" not in given:
-            raise self.typing_error(node, "'local.array' takes a shape and a dtype")
+            raise self.typing_error(node, f"'{path}' takes a shape and a dtype")
         sizes = self.literal_shape(given["shape"], node)
+        if path == "shared.array" and sizes == [0]:
+            what = "shared memory whose size the launch decides is not compiled"
+            raise self.unsupported(node, what, "give shared.array a literal shape")
         element = self.element(given["dtype"], node, FLOAT64)
         self.locate(node)
         origin = Origin(False, id(node))
         if (known := self.origins.get(origin)) is None:
             with self.at_entry():
-                known = self.place_local(sizes, element, origin)
+                known = self.placed(sizes, element, SPACES[path], origin)
             self.origins[origin] = known
         return known
 
@@ -130,12 +133,12 @@ class Allocations(Iterables):
             sizes.append(size)
         return sizes
 
-    def place_local(self, sizes: Sequence[int], element: Scalar, origin: Origin) -> ArrayRef:
+    def placed(self, sizes: Sequence[int], element: Scalar, space: int, origin: Origin) -> ArrayRef:
         """Memory in its own space, from then on used like any other."""
         type_ = Array(element, len(sizes))
         general = memref_type(type_)
         fixed = MemRefType(general.element_type, sizes)
-        own = MemRefType(general.element_type, sizes, memory_space=IntegerAttr(LOCAL, i64))
+        own = MemRefType(general.element_type, sizes, memory_space=IntegerAttr(space, i64))
         ssa = self.op(memref.AllocaOp.build(operands=[[], []], result_types=[own]))
         ssa = self.op(memref.MemorySpaceCastOp(ssa, fixed))
         ssa = self.op(memref.CastOp.get(ssa, general))

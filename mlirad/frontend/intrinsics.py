@@ -1,4 +1,4 @@
-"""The GPU language: where a thread is in its grid, and atomic addition."""
+"""The GPU language: where a thread is in its grid, barriers, and atomics."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from xdsl.dialects import arith, gpu, memref
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
-from mlirad.frontend.allocations import Allocations
+from mlirad.frontend import casts, operators
+from mlirad.frontend.allocations import SPACES, Allocations
 from mlirad.frontend.body import INDEX
 from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import element_type
-from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell
+from mlirad.frontend.operands import NONE, ArrayRef, Operand, Static, TupleValue, spell
 
 AXES = tuple(map(gpu.DimensionAttr, gpu.DimensionEnum))
 """x, y, z."""
@@ -23,8 +24,13 @@ IDS: dict[str, type[gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDi
     "blockDim": gpu.BlockDimOp,
     "gridDim": gpu.GridDimOp,
 }
-ADDF, ADDI = 0, 1
-"""The kinds of `memref.atomic_rmw`."""
+RMW_KINDS: dict[str, dict[str, int]] = {
+    "atomic.add": {"f": 0, "i": 1, "u": 1},
+    "atomic.sub": {"f": 0, "i": 1, "u": 1},
+    "atomic.max": {"f": 13, "i": 4, "u": 5},
+    "atomic.min": {"f": 14, "i": 7, "u": 8},
+}
+"""The kinds of `memref.atomic_rmw` by element; a NaN never wins a maximum or minimum."""
 
 
 class Intrinsics(Allocations):
@@ -48,17 +54,22 @@ class Intrinsics(Allocations):
 
     def gpu_call(self, path: str, node: ast.Call) -> Operand:
         self.in_kernel(path, node)
-        if path == "local.array":
-            return self.local_array(node)
+        if path in SPACES:
+            return self.fixed_array(path, node)
         if node.keywords:
             raise self.typing_error(node, f"'{path}' takes no keyword arguments")
         match path:
             case "grid" | "gridsize":
                 return self.grid(path, node)
-            case "atomic.add":
-                return self.atomic_add(node)
+            case "syncthreads" | "syncwarp":
+                self.builder.insert(gpu.BarrierOp())
+                return NONE
+            case "atomic.add" | "atomic.sub" | "atomic.max" | "atomic.min":
+                return self.atomic(path, node)
             case _:
-                way_out = "grid, gridsize, the ids, local.array and atomic.add are compiled"
+                way_out = (
+                    "grid, ids, local and shared arrays, barriers, atomic add, sub, max and min are"
+                )
                 raise self.unsupported(node, f"'{path}' is not compiled yet", way_out)
 
     def grid(self, path: str, node: ast.Call) -> Operand:
@@ -82,24 +93,28 @@ class Intrinsics(Allocations):
         blocks, width = self.identifier("gridDim", axis), self.identifier("blockDim", axis)
         return self.op(arith.MuliOp(blocks, width))
 
-    def atomic_add(self, node: ast.Call) -> Operand:
-        """`atomic.add(array, index, value)`; gives the old element."""
+    def atomic(self, path: str, node: ast.Call) -> Operand:
+        """`atomic.add(array, index, value)` and its like; gives the old element."""
         if len(node.args) != 3:
-            raise self.typing_error(node, "'atomic.add' takes an array, an index and a value")
+            raise self.typing_error(node, f"'{path}' takes an array, an index and a value")
         array = self.expression(node.args[0])
         if not isinstance(array, ArrayRef):
-            what = f"'atomic.add' needs an array, but got {spell(array)}"
+            what = f"'{path}' needs an array, but got {spell(array)}"
             raise self.typing_error(node, what, "give the array and the index apart")
         element = array.type.element
         if element.kind == "b":
-            raise self.typing_error(node, f"'atomic.add' cannot add to {array.type}")
+            raise self.typing_error(node, f"'{path}' cannot change {array.type}")
         indices = self.indices(array, self.index_values(node.args[1]), node)
-        operand = self.expression(node.args[2])
+        operand = self.value(node.args[2])
         self.locate(node)
         self.must_be_writable(array, node)
+        if path == "atomic.sub":
+            operand = operators.unary(
+                "USub", casts.convert(operand, element, self.builder), self.builder
+            )
         op = memref.AtomicRMWOp.create(
             operands=[self.stored(array, operand, node), array.ssa, *indices],
-            properties={"kind": IntegerAttr(ADDF if element.kind == "f" else ADDI, i64)},
+            properties={"kind": IntegerAttr(RMW_KINDS[path][element.kind], i64)},
             result_types=[element_type(element)],
         )
         return Value(self.op(op), element)

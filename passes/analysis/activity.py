@@ -229,11 +229,17 @@ def touched(op: Operation) -> Iterator[SSAValue]:
 
 
 def collect_active_ops(block: Block, answer: ActivityResult, found: set[Operation]) -> bool:
-    """Adds the active ops of `block`; returns whether there is one."""
+    """
+    Adds the active ops of `block`; returns whether there is one.
+
+    A barrier counts as active, with the control flow around it: all threads must come to it in
+    the derived kernels too.
+    """
     some = False
     for op in block.ops:
         inside = [collect_active_ops(inner, answer, found) for inner in blocks(op)]
-        if not is_terminator(op) and (any(inside) or any(map(answer.is_active, touched(op)))):
+        here = isinstance(op, gpu.BarrierOp) or any(map(answer.is_active, touched(op)))
+        if not is_terminator(op) and (here or any(inside)):
             found.add(op)
             some = True
     return some

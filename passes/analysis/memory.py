@@ -17,11 +17,11 @@ Caches of the `autodiff` dialect are memory of their own, with their `autodiff.i
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from xdsl.dialects import arith, func, gpu, memref, scf
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, MemRefType, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialects.autodiff import (
     AccumulateOp,
@@ -55,6 +55,21 @@ VIEWS = (
     memref.ExpandShapeOp,
 )
 """Ops whose result names memory of their first operand."""
+
+
+SHARED = 3
+"""The memory space of arrays that the threads of a block share."""
+
+
+def memory_space(type: Attribute) -> int:
+    """The integer memory space of a memref, 0 by default."""
+    if isinstance(type, MemRefType) and isinstance(space := type.memory_space, IntegerAttr):
+        return cast("IntegerAttr[IntegerType]", space).value.data
+    return 0
+
+
+def is_shared_allocation(op: object) -> bool:
+    return isinstance(op, memref.AllocaOp) and memory_space(op.memref.type) == SHARED
 
 
 def is_view(op: object) -> bool:

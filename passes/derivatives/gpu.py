@@ -77,4 +77,21 @@ class LaunchRule(StructuralRule):
             sweep.add_cotangent(operand, total)
 
 
-GPU_RULES: dict[type[Operation], StructuralRule] = {gpu.LaunchFuncOp: LaunchRule()}
+class BarrierRule(StructuralRule):
+    """A barrier in the same place: what one thread reads of another's in one sweep, it writes
+    in the other."""
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        sweep.copy(op)
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        yield from ()
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        sweep.insert(op.clone())
+
+
+GPU_RULES: dict[type[Operation], StructuralRule] = {
+    gpu.LaunchFuncOp: LaunchRule(),
+    gpu.BarrierOp: BarrierRule(),
+}

@@ -7,20 +7,19 @@ shadow, a store to a read of the shadow that leaves zero behind, an atomic addit
 
 from collections.abc import Iterator
 
-from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects import arith, memref
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, TakeOp
 from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import location
-from mlirad.passes.analysis.memory import is_memory, is_view, viewed
+from mlirad.passes.analysis.memory import is_memory, is_shared_allocation, is_view, viewed
 from mlirad.passes.derivatives.context import ForwardSweep, ReverseSweep, StructuralRule
-from mlirad.passes.derivatives.fill import fill
+from mlirad.passes.derivatives.fill import fill, fill_together
 
-ADDF = 0
-"""Upstream's number of the atomic addition of floats."""
+ADDF, MAXNUMF, MINNUMF = 0, 13, 14
+"""Upstream's numbers of the atomic operations on floats that have a derivative."""
 
 
 class LoadRule(StructuralRule):
@@ -74,47 +73,114 @@ class StoreRule(StructuralRule):
 class AtomicAddRule(StructuralRule):
     """`cotangent of the added value += shadow[i]`; the sum holds the old value."""
 
-    def check(self, op: Operation, activity: ActivityResult) -> memref.AtomicRMWOp:
-        assert isinstance(op, memref.AtomicRMWOp)
-        if op.kind != IntegerAttr(ADDF, 64):
-            raise UnsupportedError(
-                describe(
-                    location(op),
-                    "an atomic other than 'add' on an active array has no derivative yet",
-                    "use atomic.add, or annotate the array Const",
-                )
-            )
-        return op
-
     def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        assert isinstance(op, memref.AtomicRMWOp)
         sweep.copy(op)
-        add = self.check(op, sweep.activity)
-        indices, value = sweep.primals(add.indices), sweep.instantiated(add.value)
+        indices, value = sweep.primals(op.indices), sweep.instantiated(op.value)
         tangent = memref.AtomicRMWOp.create(
-            operands=[value, sweep.shadow(add.memref), *indices],
+            operands=[value, sweep.shadow(op.memref), *indices],
             result_types=[value.type],
-            properties=add.properties,
+            properties=op.properties,
         )
-        sweep.set_shadow(add.result, sweep.insert(tangent).result)
+        sweep.set_shadow(op.result, sweep.insert(tangent).result)
 
     def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
-        add = self.check(op, activity)
-        yield from add.indices
-        yield from view_operands(add.memref)
+        assert isinstance(op, memref.AtomicRMWOp)
+        yield from op.indices
+        yield from view_operands(op.memref)
 
     def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
-        add = self.check(op, sweep.activity)
-        if sweep.cotangent(add.result) is not None:
-            raise UnsupportedError(
-                describe(
-                    location(op),
-                    "the old value that an atomic addition returns depends on the order of threads "
-                    "and cannot be differentiated in reverse",
-                    "do not use the returned value in active arithmetic",
-                )
+        assert isinstance(op, memref.AtomicRMWOp)
+        refuse_old_value(op, sweep)
+        load = memref.LoadOp.get(sweep.shadow(op.memref), sweep.primals(op.indices))
+        sweep.add_cotangent(op.value, sweep.insert(load).res)
+
+
+class AtomicExtremumRule(StructuralRule):
+    """
+    Whoever changes the element takes its shadow, as a store would: ties keep the old value.
+
+    Threads that run one after the other, in reverse order in the reverse sweep, agree on who
+    that is.
+    """
+
+    def __init__(self, predicate: str):
+        self.predicate = predicate
+
+    def wins(self, op: memref.AtomicRMWOp, sweep: ForwardSweep | ReverseSweep) -> SSAValue:
+        """Whether this thread changed the element."""
+        value, old = sweep.primals((op.value, op.result))
+        return sweep.insert(arith.CmpfOp(value, old, self.predicate)).result
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        assert isinstance(op, memref.AtomicRMWOp)
+        sweep.copy(op)
+        shadow, indices = sweep.shadow(op.memref), sweep.primals(op.indices)
+        old = sweep.insert(memref.LoadOp.get(shadow, indices)).res
+        new = arith.SelectOp(self.wins(op, sweep), sweep.instantiated(op.value), old)
+        sweep.insert(memref.StoreOp.get(sweep.insert(new).result, shadow, indices))
+        sweep.set_shadow(op.result, old)
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        assert isinstance(op, memref.AtomicRMWOp)
+        yield from (op.value, op.result, *op.indices)
+        yield from view_operands(op.memref)
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        assert isinstance(op, memref.AtomicRMWOp)
+        refuse_old_value(op, sweep)
+        shadow, indices = sweep.shadow(op.memref), sweep.primals(op.indices)
+        wins = self.wins(op, sweep)
+        zero = sweep.zero(op.value.type)
+        found = sweep.insert(memref.LoadOp.get(shadow, indices)).res
+        kept = sweep.insert(arith.SelectOp(wins, zero, found)).result
+        sweep.insert(memref.StoreOp.get(kept, shadow, indices))
+        taken = arith.SelectOp(wins, found, sweep.zero(op.value.type))
+        sweep.add_cotangent(op.value, sweep.insert(taken).result)
+
+
+def refuse_old_value(op: memref.AtomicRMWOp, sweep: ReverseSweep) -> None:
+    if sweep.cotangent(op.result) is not None:
+        raise UnsupportedError(
+            describe(
+                location(op),
+                "the old value that an atomic operation returns depends on the order of threads "
+                "and cannot be differentiated in reverse",
+                "do not use the returned value in active arithmetic",
             )
-        load = memref.LoadOp.get(sweep.shadow(add.memref), sweep.primals(add.indices))
-        sweep.add_cotangent(add.value, sweep.insert(load).res)
+        )
+
+
+ATOMIC_RULES: dict[int, StructuralRule] = {
+    ADDF: AtomicAddRule(),
+    MAXNUMF: AtomicExtremumRule("ogt"),
+    MINNUMF: AtomicExtremumRule("olt"),
+}
+
+
+class AtomicRule(StructuralRule):
+    """One of the rules for each kind of atomic operation."""
+
+    def rule(self, op: Operation) -> StructuralRule:
+        assert isinstance(op, memref.AtomicRMWOp)
+        if (found := ATOMIC_RULES.get(op.kind.value.data)) is not None:
+            return found
+        raise UnsupportedError(
+            describe(
+                location(op),
+                "this atomic operation on an active array has no derivative",
+                "use atomic add, sub, max or min, or annotate the array Const",
+            )
+        )
+
+    def push_forward(self, op: Operation, sweep: ForwardSweep) -> None:
+        self.rule(op).push_forward(op, sweep)
+
+    def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
+        yield from self.rule(op).uses(op, activity)
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        self.rule(op).pull_back(op, sweep)
 
 
 class AllocationRule(StructuralRule):
@@ -135,7 +201,9 @@ class AllocationRule(StructuralRule):
             attributes=op.attributes,
         )
         sweep.insert(shadow)
-        if isinstance(op, memref.AllocaOp):  # `alloc` is zero by contract
+        if is_shared_allocation(op):
+            fill_together(shadow.results[0], sweep)
+        elif isinstance(op, memref.AllocaOp):  # `alloc` is zero by contract
             fill(shadow.results[0], sweep)
         return shadow.results[0]
 
@@ -230,7 +298,7 @@ VIEW_RULE = ViewRule()
 MEMREF_RULES: dict[type[Operation], StructuralRule] = {
     memref.LoadOp: LoadRule(),
     memref.StoreOp: StoreRule(),
-    memref.AtomicRMWOp: AtomicAddRule(),
+    memref.AtomicRMWOp: AtomicRule(),
     memref.AllocOp: AllocationRule(),
     memref.AllocaOp: AllocationRule(),
     memref.DeallocOp: DeallocRule(),

@@ -1,5 +1,7 @@
 """The linear number of a thread in its launch, and how many there are."""
 
+from collections.abc import Callable
+
 from xdsl.builder import Builder
 from xdsl.dialects import arith, gpu
 from xdsl.dialects.builtin import IndexType, LocationAttr
@@ -14,12 +16,11 @@ AXES = tuple(DimensionAttr(axis) for axis in (DimensionEnum.X, DimensionEnum.Y, 
 class Ids:
     """Builds ids and sizes of the launch, and products and sums of them."""
 
-    def __init__(self, builder: Builder, location: LocationAttr):
-        self.builder, self.location = builder, location
+    def __init__(self, insert: Callable[[Operation], Operation]):
+        self.add = insert
 
     def insert(self, op: Operation) -> SSAValue:
-        op.location = self.location
-        return self.builder.insert(op).results[0]
+        return self.add(op).results[0]
 
     def all(self, op_class: type[IdOp]) -> list[SSAValue]:
         """x, y and z of one kind of id or size."""
@@ -43,6 +44,14 @@ class Ids:
         return number
 
 
+def inserter(builder: Builder, location: LocationAttr) -> Callable[[Operation], Operation]:
+    def insert(op: Operation) -> Operation:
+        op.location = location
+        return builder.insert(op)
+
+    return insert
+
+
 def thread_number(builder: Builder, location: LocationAttr) -> SSAValue:
     """
     `block number * threads per block + thread number`, both x fastest.
@@ -50,7 +59,7 @@ def thread_number(builder: Builder, location: LocationAttr) -> SSAValue:
     Neighbouring threads of a block have neighbouring numbers, so that what they keep lies side
     by side.
     """
-    ids = Ids(builder, location)
+    ids = Ids(inserter(builder, location))
     block_sizes = ids.all(gpu.BlockDimOp)
     block = ids.linear(ids.all(gpu.BlockIdOp), ids.all(gpu.GridDimOp))
     thread = ids.linear(ids.all(gpu.ThreadIdOp), block_sizes)
@@ -60,5 +69,5 @@ def thread_number(builder: Builder, location: LocationAttr) -> SSAValue:
 
 def thread_total(builder: Builder, location: LocationAttr) -> SSAValue:
     """How many threads the launch has."""
-    ids = Ids(builder, location)
+    ids = Ids(inserter(builder, location))
     return ids.product([*ids.all(gpu.GridDimOp), *ids.all(gpu.BlockDimOp)])

@@ -15,7 +15,7 @@ import pytest
 from mlirad.errors import UnsupportedError
 from tests.conformance import check_mlirad
 
-REFUSED = {21: "C", 23: "C", 39: "B", 43: "C", 49: "C"}
+REFUSED = {39: "B"}
 
 
 CHECKS = {

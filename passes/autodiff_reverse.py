@@ -30,6 +30,7 @@ from mlirad.passes.derivatives.plan import (
 )
 from mlirad.passes.derivatives.pull import build_reverse
 from mlirad.passes.derivatives.signature import add_function, analyze_request, fresh_name
+from mlirad.passes.derivatives.watch import planned
 
 
 class ReversePass(Pass):
@@ -102,9 +103,9 @@ def build_pair(
     table = primal.parent_op()
     assert table is not None
     letters = "".join(kind.value[0] for kind in kinds)
-    augmented = build_augmented(
-        plan, fresh_name(table, f"augmented_{name_of(primal)}_{letters}"), 0
-    )
+    name = fresh_name(table, f"augmented_{name_of(primal)}_{letters}")
+    planned(plan, name)
+    augmented = build_augmented(plan, name, 0)
     seeds = [kind is Activity.ACTIVE for kind in ret_kinds]
     reverse_name = fresh_name(table, f"reverse_{name_of(primal)}_{letters}")
     shadowed = [kind is Activity.DUP for kind in kinds]
@@ -145,6 +146,7 @@ class KernelDeriver:
         assert table is not None
         letters = "".join("d" if flag else "c" for flag in active)
         name = fresh_name(table, f"augmented_{name_of(kernel)}_{letters}")
+        planned(plan, name)
         augmented = build_augmented(plan, name, depth)
         add_function(augmented, kernel)
         name = fresh_name(table, f"reverse_{name_of(kernel)}_{letters}")

@@ -31,6 +31,7 @@ from mlirad.passes.derivatives.gpu import launch_sizes
 from mlirad.passes.derivatives.hoist import hoist
 from mlirad.passes.derivatives.sweep import BuilderBefore
 from mlirad.passes.derivatives.triangle import Numbering, Triangle, counters, slopes
+from mlirad.passes.derivatives.watch import keep_mark
 
 Known = Callable[[SSAValue], SSAValue | None]
 """What is known of a value where a cache begins."""
@@ -127,7 +128,7 @@ def triangular(
 
 
 def number_without_gaps(cache: SSAValue, triangle: Triangle) -> None:
-    """Makes pushes to `cache`, and pops, count the iterations of both loops of `triangle` as one."""
+    """Makes pushes and pops of `cache` count both loops of `triangle` as one."""
     for op in [use.operation for use in cache.uses]:
         if not isinstance(op, PushOp | PopOp):
             continue
@@ -182,6 +183,7 @@ def at_least_zero(count: SSAValue, builder: Builder, init: InitOp) -> SSAValue:
 def replace_init(init: InitOp, counts: list[SSAValue]) -> None:
     sized = InitOp(init.cache.type, init.threads, counts)
     sized.location = init.location
+    keep_mark(init, sized)
     assert init.parent is not None
     init.parent.insert_op_before(sized, init)
     init.cache.replace_all_uses_with(sized.cache)

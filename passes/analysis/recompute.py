@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from mlirad.dialects.autodiff import CacheType
-from mlirad.passes.analysis.flow import carries_derivative
+from mlirad.passes.analysis.flow import captured, carries_derivative
 from mlirad.passes.analysis.memory import is_pure_call, is_view, viewed
 
 
@@ -37,6 +37,8 @@ IDS = (
     gpu.GlobalIdOp,
     gpu.LaneIdOp,
 )
+LONGEST_BRANCH = 40
+"""Branches of more ops are not taken again; it takes time to look into them as well."""
 ROUNDED_ONCE = (
     *(math.AbsFOp, math.CopySignOp, math.SqrtOp, math.FmaOp, math.FloorOp, math.CeilOp),
     *(math.TruncOp, math.RoundOp, math.RoundEvenOp),
@@ -68,8 +70,8 @@ def possible(value: SSAValue, may_load: Callable[[memref.LoadOp], bool]) -> Deci
             return Decision(Residual.CACHE, "size of memory of the primal alone")
         case memref.AtomicRMWOp():
             return Decision(Residual.CACHE, "old value of an atomic")
-        case scf.IfOp() | scf.ForOp() | scf.WhileOp():
-            return Decision(Residual.CACHE, f"result of '{op.name}'")
+        case scf.IfOp() if can_branch_again(op, may_load):
+            return Decision(Residual.RECOMPUTE, "short branch on what is at hand")
         case _:
             return of_arithmetic(value, op)
 
@@ -82,6 +84,20 @@ def of_arithmetic(value: SSAValue, op: Operation) -> Decision:
     if any(carries_derivative(o.type) for o in op.operands):
         return Decision(Residual.CACHE, "decided by floats")
     return Decision(Residual.RECOMPUTE, "integer arithmetic")
+
+
+def can_branch_again(op: scf.IfOp, may_load: Callable[[memref.LoadOp], bool]) -> bool:
+    """Whether all in the branches can be had again, as in `0 < i and i < n`."""
+    for number, inner in enumerate(op.walk()):
+        if number > LONGEST_BRANCH:
+            return False
+        if isinstance(inner, scf.IfOp | scf.YieldOp):
+            continue
+        if not inner.results:
+            return False
+        if any(possible(r, may_load).kind is not Residual.RECOMPUTE for r in inner.results):
+            return False
+    return True
 
 
 def of_argument(value: SSAValue, block: Block) -> Decision:
@@ -113,6 +129,8 @@ def is_exact(op: Operation) -> bool:
     Functions of `math` do not: in a loop that was made a vector loop they come from another
     library than in one that was not. Relaxed arithmetic may be reordered in one place only.
     """
+    if op.regions:
+        return all(is_exact(inner) for inner in op.walk() if inner is not op)
     if is_pure_call(op):
         return False
     if op.dialect_name() == "math" and not isinstance(op, ROUNDED_ONCE):
@@ -121,6 +139,9 @@ def is_exact(op: Operation) -> bool:
     return not isinstance(flags, FastMathFlagsAttr) or not flags.data
 
 
-def operands_of(value: SSAValue) -> Iterator[SSAValue]:
-    if isinstance(value.owner, Operation):
-        yield from value.owner.operands
+def operands_of(op: Operation | Block) -> Iterator[SSAValue]:
+    """What has to be known to run `op` again."""
+    if isinstance(op, Operation):
+        yield from op.operands
+        if op.regions:
+            yield from captured(op.regions)

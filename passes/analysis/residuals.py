@@ -30,6 +30,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.passes.analysis import min_cut
 from mlirad.passes.analysis.flow import carries_derivative
 from mlirad.passes.analysis.frequency import Frequencies, block_of, byte_size
+from mlirad.passes.analysis.memory import is_memory
 from mlirad.passes.analysis.recompute import (
     Decision,
     Residual,
@@ -38,6 +39,8 @@ from mlirad.passes.analysis.recompute import (
     possible,
 )
 
+NEVER = 1 << 200
+"""The weight of what cannot be kept: a view is built again, from kept offsets if need be."""
 AT_HAND = "still at hand when the reverse sweep begins"
 
 Uses = Callable[[Operation], Iterable[SSAValue]]
@@ -91,7 +94,7 @@ def analyze(
             decision = Decision(Residual.CACHE, "takes fewer bytes than what it is computed from")
         decisions[value] = decision
         if decision.kind is Residual.RECOMPUTE:
-            pending.extend(operands_of(value))
+            pending.extend(operands_of(value.owner))
     return ResidualsResult(decisions)
 
 
@@ -114,7 +117,7 @@ def options_for(needed: Iterable[SSAValue], may_load: Callable[[memref.LoadOp], 
         else:
             seen[value] = possible(value, may_load)
             if seen[value].kind is Residual.RECOMPUTE:
-                stack.extend(o for o in operands_of(value) if o not in seen)
+                stack.extend(o for o in operands_of(value.owner) if o not in seen)
     return found
 
 
@@ -128,7 +131,7 @@ def keep_exact(compared: Iterable[SSAValue], options: Options) -> None:
         seen.add(value)
         assert isinstance(value.owner, Operation)
         if is_exact(value.owner):
-            pending.extend(value.owner.operands)
+            pending.extend(operands_of(value.owner))
         else:
             options[value] = Decision(Residual.CACHE, "compared, so its last bit matters")
 
@@ -139,7 +142,7 @@ def keep_joined(block: Block, options: Options) -> None:
         op = value.owner
         if decision.kind is Residual.RECOMPUTE and isinstance(op, Operation) and op.parent is block:
             is_cheap = isinstance(op, arith.ConstantOp | memref.LoadOp)
-            if carries_derivative(value.type) and not is_cheap:
+            if op.regions or (carries_derivative(value.type) and not is_cheap):
                 options[value] = Decision(Residual.CACHE, AT_HAND)
 
 
@@ -160,7 +163,7 @@ def choose(needed: dict[SSAValue, None], options: Options, joined: Block | None)
             case Residual.CACHE:
                 open_[value] = None
             case Residual.RECOMPUTE:
-                missing = [o for o in operands_of(value) if o not in at_hand]
+                missing = [o for o in operands_of(value.owner) if o not in at_hand]
                 if missing:
                     open_[value] = missing
                 else:
@@ -168,6 +171,8 @@ def choose(needed: dict[SSAValue, None], options: Options, joined: Block | None)
     often = Frequencies()
 
     def weight(value: SSAValue) -> int:
+        if is_memory(value):
+            return NEVER
         return byte_size(value.type) * often.of(block_of(value))
 
     return kept | min_cut.cheapest(needed, open_, weight)

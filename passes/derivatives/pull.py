@@ -13,7 +13,7 @@ from mlirad.dialects.autodiff import AccumulateOp, FreeOp, PopOp
 from mlirad.passes.analysis.activity import is_terminator
 from mlirad.passes.analysis.flow import Function, body, carries_derivative, terminator
 from mlirad.passes.analysis.memory import REVERSED, is_memory, is_view, viewed
-from mlirad.passes.analysis.recompute import Residual
+from mlirad.passes.analysis.recompute import Residual, operands_of
 from mlirad.passes.derivatives.augment import Iterations, add_iteration_arguments, thread_count
 from mlirad.passes.derivatives.memref import MEMREF_RULES, AllocationRule
 from mlirad.passes.derivatives.plan import Kept, Plan, allocations
@@ -235,7 +235,7 @@ class CotangentSweep(BaseSweep):
             if not is_memory(wanted):
                 decision = self.plan.residuals.decisions[wanted]
                 assert decision.kind is Residual.RECOMPUTE, f"{wanted}: {decision}"
-            missing = [operand for operand in op.operands if self.known(operand) is None]
+            missing = [o for o in operands_of(op) if self.known(o) is None]
             if missing:
                 pending += missing
             else:
@@ -246,7 +246,10 @@ class CotangentSweep(BaseSweep):
         """Repeats `op`, whose operands are known, where the block that it is in is mirrored."""
         assert op.parent is not None
         place = self.places[op.parent]
-        copy = place.builder.insert(op.clone(dict(zip(op.operands, self.primals(op.operands)))))
+        mapping = {
+            operand: super(CotangentSweep, self).primal(operand) for operand in operands_of(op)
+        }
+        copy = place.builder.insert(op.clone(mapping))
         for result, seen in zip(op.results, copy.results, strict=True):
             place.values[result] = seen
 

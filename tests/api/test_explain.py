@@ -321,3 +321,24 @@ def test_the_command_prints_the_table(tmp_path, capsys) -> None:
     assert re.search(r"source.py:4 +x\[…\] +kept +8 \* n ", capsys.readouterr().out)
     assert main(["explain", f"{path}:f", *options, "--mode", "primal"]) == 1
     assert "explain is about derivatives" in capsys.readouterr().err
+
+
+def windows(x, y, n):
+    p, total = 0, 0.0
+    for i in range(n):
+        w = x[p:]
+        y[i] = math.sin(w[1]) * w[2] * w[1]
+        total += y[i] * math.exp(w[0])
+        p = (p * 2 + 1) % 4
+    return total
+
+
+def test_a_view_is_made_again_from_a_kept_offset() -> None:
+    f = ad.jit(windows)
+    df = ad.reverse(f, ad.Duplicated, ad.Duplicated, ad.Const)
+    x, dx = inputs(), np.zeros(7)
+    df(x, dx, np.zeros(7), np.zeros(7), 6, 1.0)
+    for k, e in enumerate(np.eye(7) * 1e-6):
+        difference = f(x + e, np.zeros(7), 6) - f(x - e, np.zeros(7), 6)
+        assert dx[k] == pytest.approx(difference / 2e-6, rel=1e-6, abs=1e-8)
+    assert ad.explain(df, (x, dx, np.zeros(7), np.zeros(7), 6, 1.0)).bytes == 8 * 6

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlirad.api import reverse as reverse
     from mlirad.api import stop_gradient as stop_gradient
     from mlirad.devices import set_default_device as set_default_device
+    from mlirad.explaining import explain as explain
     from mlirad.runtime.annotations import Active as Active
     from mlirad.runtime.annotations import Const as Const
     from mlirad.runtime.annotations import Dual as Dual
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "mlirad.api": ("autodiff", "forward", "jit", "kernel", "reverse", "stop_gradient"),
     "mlirad.devices": ("set_default_device",),
+    "mlirad.explaining": ("explain",),
     "mlirad.runtime.annotations": ("Active", "Const", "Dual", "Duplicated", "Forward", "Reverse"),
     "mlirad.runtime.tape": ("Tape",),
     "mlirad.transforms": ("grad", "jvp", "value_and_grad", "vjp"),
@@ -53,6 +55,7 @@ __all__ = [
     "Tape",
     "autodiff",
     "errors",
+    "explain",
     "forward",
     "gpu",
     "grad",

@@ -175,21 +175,22 @@ class Compiled:
         """
         from mlirad.compiling import text_at
 
-        return text_at(self.program, self._request_for(args), stage)
+        return text_at(self.program, self.request_for(args), stage)
 
     def inspect_llvm(self, args: Sequence[Any] | None = None) -> str:
         """The LLVM IR as text; `args` as for `inspect_mlir`."""
         from mlirad.compiling import llvm_text
 
-        return llvm_text(self.program, self._request_for(args))
+        return llvm_text(self.program, self.request_for(args))
 
     def inspect_asm(self, args: Sequence[Any] | None = None) -> str:
         """The machine code as assembly text; `args` as for `inspect_mlir`."""
         from mlirad.compiling import assembly_text
 
-        return assembly_text(self.program, self._request_for(args))
+        return assembly_text(self.program, self.request_for(args))
 
-    def _request_for(self, args: Sequence[Any] | None) -> Request:
+    def request_for(self, args: Sequence[Any] | None) -> Request:
+        """What to compile for example arguments or types; by default, that of the last call."""
         if args is None:
             if self.specializations.last is None:
                 raise LaunchError(

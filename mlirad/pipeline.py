@@ -34,6 +34,7 @@ OPTIMIZE = (
 EXPAND = "expand_requests:ExpandRequestsPass"
 STOP_GRADIENT = "optimize.drop_stop_gradient:DropStopGradientPass"
 CACHES = (
+    "forward_caches:ForwardCachesPass",
     "plan_caches:PlanCachesPass",
     "lower_caches:LowerCachesPass",
     "lower_shadows:LowerShadowsPass",

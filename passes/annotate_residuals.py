@@ -44,7 +44,7 @@ class AnnotateResidualsPass(Pass):
         ]
         ret_kinds = [Activity.ACTIVE] * len(terminator(body(function)).operands)
         answer = analyze_request(function, kinds, ret_kinds)
-        plan = make_plan(function, answer, [True] * len(kinds), KernelDeriver().derive)
+        plan = make_plan(function, answer, [True] * len(kinds), KernelDeriver().derive, joined=True)
         for value, decision in plan.residuals.decisions.items():
             if isinstance(value.owner, Operation):
                 text = f"{decision.kind.value}: {decision.reason}"

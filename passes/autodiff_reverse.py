@@ -7,7 +7,7 @@ reverse sweep that is not at hand there is kept in a growable cache: obviously r
 `autodiff-plan-caches` and `autodiff-lower-caches` make it fast.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
@@ -17,6 +17,8 @@ from xdsl.traits import SymbolTable
 from mlirad.dialects.autodiff import Activity, RevDiffOp, SplitOp
 from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import kernel_of, name_of
+from mlirad.passes.analysis.memory import is_memory
+from mlirad.passes.analysis.stability import Stability
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives.augment import build_augmented
 from mlirad.passes.derivatives.plan import (
@@ -28,6 +30,7 @@ from mlirad.passes.derivatives.plan import (
 )
 from mlirad.passes.derivatives.pull import build_reverse
 from mlirad.passes.derivatives.signature import add_function, analyze_request, fresh_name
+from mlirad.passes.derivatives.watch import planned
 
 
 class ReversePass(Pass):
@@ -96,13 +99,13 @@ def build_pair(
     """The augmented primal and the reverse sweep, added to the module after `primal`."""
     answer = analyze_request(primal, kinds, ret_kinds)
     stable = [not arrays_may_change] * len(kinds)
-    plan = make_plan(primal, answer, stable, KernelDeriver().derive)
+    plan = make_plan(primal, answer, stable, KernelDeriver().derive, joined=not arrays_may_change)
     table = primal.parent_op()
     assert table is not None
     letters = "".join(kind.value[0] for kind in kinds)
-    augmented = build_augmented(
-        plan, fresh_name(table, f"augmented_{name_of(primal)}_{letters}"), 0
-    )
+    name = fresh_name(table, f"augmented_{name_of(primal)}_{letters}")
+    planned(plan, name)
+    augmented = build_augmented(plan, name, 0)
     seeds = [kind is Activity.ACTIVE for kind in ret_kinds]
     reverse_name = fresh_name(table, f"reverse_{name_of(primal)}_{letters}")
     shadowed = [kind is Activity.DUP for kind in kinds]
@@ -122,15 +125,18 @@ class KernelDeriver:
         self.done: dict[object, KernelPair] = {}
 
     def derive(
-        self, launch: gpu.LaunchFuncOp, outer: ActivityResult, is_stable: Callable[[SSAValue], bool]
+        self, launch: gpu.LaunchFuncOp, outer: ActivityResult, stability: Stability
     ) -> KernelPair:
         kernel = kernel_of(launch)
         answer, active = analyze_kernel(launch, outer)
-        stable = [is_stable(operand) for operand in launch.kernelOperands]
+        stable = [
+            is_memory(operand) and stability.holds(operand, launch)
+            for operand in launch.kernelOperands
+        ]
         depth = outer_loops(launch)
         key = (kernel, tuple(active), tuple(stable), depth)
         if key not in self.done:
-            plan = make_plan(kernel, answer, stable, self.derive)
+            plan = make_plan(kernel, answer, stable, self.derive, joined=False)
             self.done[key] = self.build(plan, active, depth)
         return self.done[key]
 
@@ -140,6 +146,7 @@ class KernelDeriver:
         assert table is not None
         letters = "".join("d" if flag else "c" for flag in active)
         name = fresh_name(table, f"augmented_{name_of(kernel)}_{letters}")
+        planned(plan, name)
         augmented = build_augmented(plan, name, depth)
         add_function(augmented, kernel)
         name = fresh_name(table, f"reverse_{name_of(kernel)}_{letters}")

@@ -11,7 +11,14 @@
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
@@ -22,8 +29,11 @@ from mlirad.passes.analysis.flow import Function
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives.sweep import BuilderBefore, OpT
 from mlirad.passes.derivatives.threads import thread_total
+from mlirad.passes.derivatives.watch import keep_mark
 from mlirad.passes.plan_caches import update_type
 
+STACKS = "mlirad.stacks"
+"""On an allocation that holds the handles of growable caches."""
 INDEX, HANDLE = IndexType(), IntegerType(64)
 
 
@@ -92,14 +102,20 @@ class Lowering:
         for factor in (*op.counts, *([op.threads] if op.threads is not None else [])):
             total = self.build(arith.MuliOp(total, factor)).result
         type = MemRefType(self.cache.element_type, [DYNAMIC_INDEX])
-        return self.build(memref.AllocOp([total], [], type)).memref
+        alloc = self.build(memref.AllocOp([total], [], type))
+        keep_mark(op, alloc)
+        return alloc.memref
 
     def growable(self, op: InitOp) -> SSAValue:
         if op.threads is None:
             (stack,) = self.call("new", [], [HANDLE])
+            keep_mark(op, stack.owner)
             return stack
         type = MemRefType(HANDLE, [DYNAMIC_INDEX])
-        stacks = self.build(memref.AllocOp([op.threads], [], type)).memref
+        handles = self.build(memref.AllocOp([op.threads], [], type))
+        handles.attributes[STACKS] = UnitAttr()
+        keep_mark(op, handles)
+        stacks = handles.memref
 
         def make(thread: SSAValue, block: Block) -> None:
             (stack,) = self.call("new", [], [HANDLE], block)

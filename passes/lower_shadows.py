@@ -6,6 +6,8 @@ it is marked exclusive or goes to memory of the thread alone. A `take` needs no 
 threads that store to one element race in the primal already.
 """
 
+from typing import NamedTuple
+
 from xdsl.dialects import arith, gpu, memref
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -27,10 +29,27 @@ class LowerShadowsPass(Pass):
         for op in [op for op in module.walk() if isinstance(op, AccumulateOp | TakeOp)]:
             if isinstance(op, TakeOp):
                 lower_take(op)
-            elif op.exclusive is None and in_kernel(op) and not is_private(op.shadow):
+            elif accumulation(op).atomic:
                 lower_atomic(op)
             else:
                 lower_accumulate(op)
+
+
+class Accumulation(NamedTuple):
+    """How an `accumulate` is carried out, and why, in words that `explain` prints."""
+
+    atomic: bool
+    reason: str
+
+
+def accumulation(op: AccumulateOp) -> Accumulation:
+    if not in_kernel(op):
+        return Accumulation(False, "only one thread runs this function")
+    if op.exclusive is not None:
+        return Accumulation(False, "each element belongs to one thread")
+    if is_private(op.shadow):
+        return Accumulation(False, "memory of the thread alone")
+    return Accumulation(True, "other threads may add to the same element")
 
 
 def in_kernel(op: Operation) -> bool:

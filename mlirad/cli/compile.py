@@ -8,20 +8,29 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlirad.cli.signature import parse_activity, parse_types
 from mlirad.errors import ArgumentTypeError, LaunchTypeError
 
+if TYPE_CHECKING:
+    from mlirad.callables import Compiled
+    from mlirad.frontend.types import Type
+
 STAGES = ("python", "optimized", "differentiated", "lowered", "cpu")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_source_arguments(parser: argparse.ArgumentParser, mode: str) -> None:
+    """What is compiled, and how; `mode` is the default."""
     parser.add_argument("what", metavar="FILE.py:NAME", help="the kernel or function")
     parser.add_argument("--args", default="", help='types, as in "f64[:], f64[:, ::1], i64"')
     parser.add_argument("--kernel", action="store_true", help="take a plain function as a kernel")
-    parser.add_argument("--mode", choices=("primal", "forward", "reverse"), default="primal")
+    parser.add_argument("--mode", choices=("primal", "forward", "reverse"), default=mode)
     parser.add_argument("--activity", default="", help='annotations, as in "duplicated, const"')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source_arguments(parser, mode="primal")
     parser.add_argument("--emit", choices=("mlir", "llvm", "asm"), default="mlir")
     parser.add_argument("--stage", choices=STAGES, default="lowered", help="of the MLIR")
     parser.set_defaults(run=run)
@@ -52,11 +61,30 @@ def emit(
     Executes the file. A derivative is that of `autodiff`: seeds of results are 1. Raises a
     `MliradError` for a name that is not there and for what the compiler refuses.
     """
+    compiled, types = prepare(what, args, kernel=kernel, mode=mode, activity=activity)
+    match form:
+        case "llvm":
+            return compiled.inspect_llvm(types)
+        case "asm":
+            return compiled.inspect_asm(types)
+        case _:
+            return compiled.inspect_mlir(stage, types)
+
+
+class Prepared(NamedTuple):
+    """Something to compile, and the types of its arguments."""
+
+    compiled: Compiled
+    types: list[Type]
+
+
+def prepare(what: str, args: str, *, kernel: bool, mode: str, activity: str) -> Prepared:
+    """`FILE.py:NAME` or its derivative; `emit` says what it may raise."""
     import mlirad as ad
     from mlirad.api import as_callable
 
     found = find(what)
-    compiled = ad.kernel(found) if kernel else as_callable(found)
+    compiled: Compiled = ad.kernel(found) if kernel else as_callable(found)
     types = parse_types(args)
     kinds = parse_activity(activity)
     if mode != "primal":
@@ -71,13 +99,7 @@ def emit(
         compiled = compiled.derivative(how, kinds, None, immediate=True)
         pairs = zip(types, kinds, strict=True)
         types = [t for type_, kind in pairs for t in ([type_] * 2 if kind.shadowed else [type_])]
-    match form:
-        case "llvm":
-            return compiled.inspect_llvm(types)
-        case "asm":
-            return compiled.inspect_asm(types)
-        case _:
-            return compiled.inspect_mlir(stage, types)
+    return Prepared(compiled, types)
 
 
 def find(what: str) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mlirad.cli import compile as compile_command
+from mlirad.cli import explain as explain_command
 from mlirad.errors import MliradError
 
 
@@ -33,6 +34,9 @@ def parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=run_demo)
     compile_command.add_arguments(
         commands.add_parser("compile", help="print what a kernel or function becomes")
+    )
+    explain_command.add_arguments(
+        commands.add_parser("explain", help="print what a derivative keeps and why")
     )
     return main_parser
 

@@ -124,8 +124,8 @@ class MemoryResult:
     """The answer of `analyze`."""
 
     roots: dict[SSAValue, frozenset[Root]]
-    written: frozenset[Root]
-    """Roots that anything in the function may write."""
+    last_writer: dict[Root, Operation]
+    """The roots that anything in the function may write, each with the last op that may."""
 
     def of(self, value: SSAValue) -> frozenset[Root]:
         return self.roots.get(value, frozenset({UNKNOWN}))
@@ -136,17 +136,18 @@ class MemoryResult:
 
     def is_written(self, value: SSAValue) -> bool:
         roots = self.of(value)
-        return UNKNOWN in roots or UNKNOWN in self.written or bool(roots & self.written)
+        written = self.last_writer.keys()
+        return UNKNOWN in roots or UNKNOWN in written or not written.isdisjoint(roots)
 
 
 def analyze(function: Function) -> MemoryResult:
     roots = find_roots(function)
-    result = MemoryResult(roots, frozenset())
-    written: set[Root] = set()
+    result = MemoryResult(roots, {})
     for op in function.walk():
         for value in writes(op):
-            written |= {UNKNOWN} if value is None else result.of(value)
-    return MemoryResult(roots, frozenset(written))
+            for root in {UNKNOWN} if value is None else result.of(value):
+                result.last_writer[root] = op
+    return result
 
 
 def find_roots(function: Function) -> dict[SSAValue, frozenset[Root]]:

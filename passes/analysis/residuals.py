@@ -2,47 +2,48 @@
 How the reverse sweep gets at each primal value that a rule uses there.
 
 * LIVE: an argument, or the counter of a loop (the reverse loop computes it anew).
-* RECOMPUTE: computed again from other residuals: constants, index and integer arithmetic,
-  cheap float arithmetic on what is live, loads from memory that nothing writes.
+* RECOMPUTE: computed again from other residuals, or loaded again from memory that still holds.
 * CACHE: kept by the augmented primal.
 
-A decision that depends on floats is never recomputed: a recomputed `sin` may differ in its
-last bit and take the other branch. A load is repeated only if the memory is *stable*.
+What can be had again without keeping anything is. Of the rest, a minimum cut keeps the fewest
+bytes from which all that is needed can be computed.
+
+A decision that depends on floats is never recomputed: a recomputed `sin` may differ in its last
+bit and take the other branch. The same holds for floats that a rule compares (a `max` must not
+choose the other operand in reverse): they are recomputed by exact arithmetic only.
 
 ```mlir
 %i = arith.addi %k, %c1        // RECOMPUTE (index arithmetic), needs %k (LIVE: loop counter)
-%v = memref.load %x[%i]        // CACHE if %x may be written, else RECOMPUTE
-%w = arith.mulf %v, %v         // uses %v twice; %w itself is no residual
+%v = memref.load %x[%i]        // CACHE if %x may be written later, else RECOMPUTE
+%s = math.sin %v               // RECOMPUTE from %v, if a rule uses it
+%w = arith.mulf %s, %v         // uses %s and %v; %w itself is no residual
 memref.store %w, %x[%i]        // uses %i
 ```
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 
-from xdsl.dialects import arith, gpu, memref, scf
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects import arith, memref
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
-from mlirad.dialects.autodiff import CacheType
-from mlirad.passes.analysis.flow import Function, blocks, body, carries_derivative
-from mlirad.passes.analysis.memory import is_view, viewed
+from mlirad.passes.analysis import min_cut
+from mlirad.passes.analysis.flow import carries_derivative
+from mlirad.passes.analysis.frequency import Frequencies, block_of, byte_size
+from mlirad.passes.analysis.memory import is_memory
+from mlirad.passes.analysis.recompute import (
+    Decision,
+    Residual,
+    is_exact,
+    operands_of,
+    possible,
+)
 
+NEVER = 1 << 200
+"""The weight of what cannot be kept: a view is built again, from kept offsets if need be."""
+AT_HAND = "still at hand when the reverse sweep begins"
 
-class Residual(Enum):
-    LIVE = "live"
-    RECOMPUTE = "recompute"
-    CACHE = "cache"
-
-
-@dataclass(frozen=True)
-class Decision:
-    """Where a residual comes from, and why, in words that `explain` prints."""
-
-    kind: Residual
-    reason: str
+Uses = Callable[[Operation], Iterable[SSAValue]]
 
 
 @dataclass(frozen=True)
@@ -60,117 +61,118 @@ class ResidualsResult:
 
 
 def analyze(
-    function: Function,
     active_ops: Iterable[Operation],
-    uses: Callable[[Operation], Iterable[SSAValue]],
-    is_stable: Callable[[SSAValue], bool],
+    uses: Uses,
+    compares: Uses,
+    may_load: Callable[[memref.LoadOp], bool],
+    joined: Block | None = None,
 ) -> ResidualsResult:
     """
     Args:
-        function: what is differentiated.
         active_ops: the ops that the reverse sweep mirrors.
         uses: the primal values that the reverse of an op reads.
-        is_stable: whether a memref holds in the reverse sweep what it held at any load.
+        compares: those of them that decide something there.
+        may_load: whether memory holds in the reverse sweep what it held at any run of a load.
+        joined: the body of a host function whose two sweeps become one function. What it defines
+            outside of loops and branches is still at hand then, and keeping it costs nothing.
     """
-    planner = Planner(is_stable)
-    planner.decide_block(body(function))
-    needed: dict[SSAValue, Decision] = {}
-    pending = [value for op in active_ops for value in uses(op)]
+    ops = list(active_ops)
+    needed = dict.fromkeys(value for op in ops for value in uses(op))
+    options = options_for(needed, may_load)
+    if joined is not None:
+        keep_joined(joined, options)
+    keep_exact([value for op in ops for value in compares(op)], options)
+    kept = choose(needed, options, joined)
+    decisions: dict[SSAValue, Decision] = {}
+    pending = list(needed)
     while pending:
         value = pending.pop()
-        if value in needed:
+        if value in decisions:
             continue
-        needed[value] = planner.decisions[value]
-        if needed[value].kind is Residual.RECOMPUTE:
-            assert isinstance(value.owner, Operation)
-            pending.extend(value.owner.operands)
-    return ResidualsResult(needed)
+        decision = options[value]
+        if value in kept and decision.kind is Residual.RECOMPUTE:
+            decision = Decision(Residual.CACHE, "takes fewer bytes than what it is computed from")
+        decisions[value] = decision
+        if decision.kind is Residual.RECOMPUTE:
+            pending.extend(operands_of(value.owner))
+    return ResidualsResult(decisions)
 
 
-@dataclass
-class Planner:
-    """Decides for every value in program order, so that operands come before their users."""
-
-    is_stable: Callable[[SSAValue], bool]
-    decisions: dict[SSAValue, Decision] = field(default_factory=dict[SSAValue, Decision])
-    free: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Values that cost no memory to have in the reverse sweep."""
-    nameable: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Memrefs that the reverse sweep can name: arguments and views of them."""
-
-    def decide_block(self, block: Block) -> None:
-        for argument in block.args:
-            decision = decide_argument(argument, block)
-            self.record(argument, decision)
-            if decision.kind is Residual.LIVE:
-                self.nameable.add(argument)
-        for op in block.ops:
-            for inner in blocks(op):
-                self.decide_block(inner)
-            for result in op.results:
-                self.record(result, self.decide(result, op))
-
-    def record(self, value: SSAValue, decision: Decision) -> None:
-        self.decisions[value] = decision
-        if decision.kind is Residual.LIVE:
-            self.free.add(value)
-        elif decision.kind is Residual.RECOMPUTE:
-            assert isinstance(value.owner, Operation)
-            if all(operand in self.free for operand in value.owner.operands):
-                self.free.add(value)
-
-    def decide(self, value: SSAValue, op: Operation) -> Decision:
-        if isinstance(value.type, MemRefType | CacheType):
-            if is_view(op) and all(source in self.nameable for source in viewed(op)):
-                self.nameable.add(value)
-                return Decision(Residual.RECOMPUTE, "view of an argument")
-            return Decision(Residual.CACHE, "memory of the primal alone")
-        if isinstance(op, arith.ConstantOp):
-            return Decision(Residual.RECOMPUTE, "constant")
-        if isinstance(op, IDS):
-            return Decision(Residual.RECOMPUTE, "id of the thread")
-        if isinstance(op, memref.LoadOp):
-            if op.memref in self.nameable and self.is_stable(op.memref):
-                return Decision(Residual.RECOMPUTE, "loaded from memory that nothing writes")
-            return Decision(Residual.CACHE, "loaded from memory that may have been written since")
-        if isinstance(op, memref.DimOp):
-            if op.source in self.nameable:
-                return Decision(Residual.RECOMPUTE, "size of an array")
-            return Decision(Residual.CACHE, "size of memory of the primal alone")
-        if op.regions or not is_side_effect_free(op):
-            return Decision(Residual.CACHE, f"result of '{op.name}'")
-        if not carries_derivative(value.type):
-            if reads_floats(op):
-                return Decision(Residual.CACHE, "decided by floats")
-            return Decision(Residual.RECOMPUTE, "integer arithmetic")
-        if is_cheap(op) and all(operand in self.free for operand in op.operands):
-            return Decision(Residual.RECOMPUTE, "cheap arithmetic on values at hand")
-        return Decision(Residual.CACHE, "computed by the primal")
+Options = dict[SSAValue, Decision]
+"""What is possible for each value; operands come before what is computed from them."""
 
 
-IDS = (
-    gpu.ThreadIdOp,
-    gpu.BlockIdOp,
-    gpu.BlockDimOp,
-    gpu.GridDimOp,
-    gpu.GlobalIdOp,
-    gpu.LaneIdOp,
-)
+def options_for(needed: Iterable[SSAValue], may_load: Callable[[memref.LoadOp], bool]) -> Options:
+    """The options of all values that can matter for those that are `needed`."""
+    found: Options = {}
+    seen: Options = {}
+    stack = list(needed)
+    while stack:
+        value = stack[-1]
+        if value in found:
+            stack.pop()
+        elif value in seen:
+            found[value] = seen[value]
+            stack.pop()
+        else:
+            seen[value] = possible(value, may_load)
+            if seen[value].kind is Residual.RECOMPUTE:
+                stack.extend(o for o in operands_of(value.owner) if o not in seen)
+    return found
 
 
-def decide_argument(value: SSAValue, block: Block) -> Decision:
-    parent = block.parent_op()
-    if isinstance(parent, scf.ForOp) and value is block.args[0]:
-        return Decision(Residual.LIVE, "counter of a loop")
-    if isinstance(parent, scf.ForOp | scf.WhileOp | scf.IfOp):
-        return Decision(Residual.CACHE, "carried by a loop")
-    return Decision(Residual.LIVE, "argument")
+def keep_exact(compared: Iterable[SSAValue], options: Options) -> None:
+    """Rules out recomputing what `compared` depends on, where another bit may come out."""
+    pending, seen = list(compared), set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen or options[value].kind is not Residual.RECOMPUTE:
+            continue
+        seen.add(value)
+        assert isinstance(value.owner, Operation)
+        if is_exact(value.owner):
+            pending.extend(operands_of(value.owner))
+        else:
+            options[value] = Decision(Residual.CACHE, "compared, so its last bit matters")
 
 
-def reads_floats(op: Operation) -> bool:
-    return any(carries_derivative(o.type) for o in op.operands)
+def keep_joined(block: Block, options: Options) -> None:
+    """Keeps what takes time to have again and no memory to keep."""
+    for value, decision in options.items():
+        op = value.owner
+        if decision.kind is Residual.RECOMPUTE and isinstance(op, Operation) and op.parent is block:
+            is_cheap = isinstance(op, arith.ConstantOp | memref.LoadOp)
+            if op.regions or (carries_derivative(value.type) and not is_cheap):
+                options[value] = Decision(Residual.CACHE, AT_HAND)
 
 
-def is_cheap(op: Operation) -> bool:
-    """Arithmetic that costs less than a load, and gives the same bits again."""
-    return op.name.startswith("arith.")
+def choose(needed: dict[SSAValue, None], options: Options, joined: Block | None) -> set[SSAValue]:
+    """The values to keep; those that cost nothing only if they are needed."""
+    at_hand: set[SSAValue] = set()
+    kept: set[SSAValue] = set()
+    open_: dict[SSAValue, list[SSAValue] | None] = {}
+    for value, decision in options.items():
+        match decision.kind:
+            case Residual.LIVE:
+                at_hand.add(value)
+            case Residual.CACHE if value in needed:  # there is no choice
+                kept.add(value)
+                at_hand.add(value)
+            case Residual.CACHE if joined is not None and block_of(value) is joined:
+                at_hand.add(value)
+            case Residual.CACHE:
+                open_[value] = None
+            case Residual.RECOMPUTE:
+                missing = [o for o in operands_of(value.owner) if o not in at_hand]
+                if missing:
+                    open_[value] = missing
+                else:
+                    at_hand.add(value)
+    often = Frequencies()
+
+    def weight(value: SSAValue) -> int:
+        if is_memory(value):
+            return NEVER
+        return byte_size(value.type) * often.of(block_of(value))
+
+    return kept | min_cut.cheapest(needed, open_, weight)

@@ -1,5 +1,6 @@
 """The augmented primal: a copy of the primal that also keeps what the reverse sweep needs."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, func, gpu, scf
@@ -18,6 +19,7 @@ from mlirad.passes.derivatives.scf import as_index, trip_count
 from mlirad.passes.derivatives.signature import add_argument, annotate_arguments
 from mlirad.passes.derivatives.sweep import BaseSweep
 from mlirad.passes.derivatives.threads import thread_number
+from mlirad.passes.derivatives.watch import label, mark
 
 
 @dataclass
@@ -60,7 +62,7 @@ def build_augmented(plan: Plan, name: str, depth: int) -> Function:
         type = FunctionType.from_lists(list(block.arg_types), [])
         derived: Function = gpu.FuncOp(name, type, Region(block), kernel=True)
     else:
-        sweep.make_caches(primal)
+        sweep.make_caches(name)
         sweep.visit(body(primal), Iterations())
         caches = [sweep.caches[kept] for kept in plan.kept]
         results = [*sweep.primals(terminator(body(primal)).operands), *caches]
@@ -82,14 +84,19 @@ class Augmenter(BaseSweep):
         self.caches: dict[Kept, SSAValue] = {}
         self.thread: SSAValue | None = None
 
-    def make_caches(self, primal: Function) -> None:
-        """Creates all caches, at the top of a host function."""
-        for kept in self.plan.kept:
-            threads = None
+    def make_caches(self, name: str) -> None:
+        """Creates all caches, at the top of the host function `name`."""
+        numbers = Counter[Operation]()
+        for number, kept in enumerate(self.plan.kept):
+            threads, text = None, label(name, number)
             if isinstance(kept.of, gpu.LaunchFuncOp):
                 threads = thread_count(kept.of, self)
+                text = label(self.plan.kernels[kept.of].augmented, numbers[kept.of])
+                numbers[kept.of] += 1
             self.at = kept.op
-            self.caches[kept] = self.insert(InitOp(kept.type, threads)).cache
+            init = self.insert(InitOp(kept.type, threads))
+            mark(init, text)
+            self.caches[kept] = init.cache
 
     def visit(self, block: Block, around: Iterations) -> None:
         for argument in block.args:

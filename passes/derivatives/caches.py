@@ -14,6 +14,7 @@ from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import location
 from mlirad.passes.derivatives.context import ForwardSweep, ReverseSweep, StructuralRule
+from mlirad.passes.derivatives.watch import keep_mark
 
 
 class ForwardOnlyRule(StructuralRule):
@@ -40,6 +41,7 @@ class InitRule(ForwardOnlyRule):
         copy = sweep.copy(op)
         if sweep.activity.is_active(op.cache):
             shadow = InitOp(op.cache.type, copy.threads, copy.counts)
+            keep_mark(op, shadow)
             sweep.set_shadow(op.cache, sweep.insert(shadow).cache)
 
 

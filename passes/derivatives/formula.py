@@ -151,6 +151,21 @@ def uses(formula: Formula) -> Iterator[Operand | Result]:
             assert isinstance(formula, Constant)
 
 
+def compared(formula: Formula) -> Iterator[Operand | Result]:
+    """Yields the primal values that decide which way `formula` goes."""
+    match formula:
+        case Apply(_, args):
+            for arg in args:
+                yield from compared(arg)
+        case Where((_, left, right), chosen, otherwise):
+            for side in (left, right):
+                yield from uses(side)
+            for side in (chosen, otherwise):
+                yield from compared(side)
+        case _:
+            return
+
+
 def evaluate(formula: Formula, operands: Sequence[float], result: float) -> float:
     """The number `formula` stands for, with the semantics of IEEE 754."""
     match formula:

@@ -19,6 +19,8 @@ from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import Function, body, kernel_of
 from mlirad.passes.analysis.memory import is_memory
 from mlirad.passes.analysis.residuals import ResidualsResult
+from mlirad.passes.analysis.stability import Stability
+from mlirad.passes.derivatives.rule import ScalarRule
 from mlirad.passes.derivatives.structural import structural_rule
 from mlirad.passes.derivatives.sweep import rule_of
 
@@ -90,36 +92,46 @@ def uses_of(op: Operation, answer: ActivityResult) -> Iterator[SSAValue]:
         yield from rule_of(op).uses(op, [answer.is_active(o) for o in op.operands])
 
 
+def compares_of(op: Operation, answer: ActivityResult) -> Iterator[SSAValue]:
+    """Those of `uses_of` that decide something; of a rule that does not say, all."""
+    if structural_rule(op) is None:
+        rule, active = rule_of(op), [answer.is_active(o) for o in op.operands]
+        yield from (rule.compares if isinstance(rule, ScalarRule) else rule.uses)(op, active)
+
+
 def make_plan(
     function: Function,
     answer: ActivityResult,
     is_stable_argument: Sequence[bool],
-    derive_kernel: Callable[
-        [gpu.LaunchFuncOp, ActivityResult, Callable[[SSAValue], bool]], KernelPair
-    ],
+    derive_kernel: Callable[[gpu.LaunchFuncOp, ActivityResult, Stability], KernelPair],
+    joined: bool,
 ) -> Plan:
     """
     Args:
         is_stable_argument: for each argument, whether its memory is certain to hold the same
             in the reverse sweep unless the function itself writes it.
         derive_kernel: builds the kernels of an active launch.
+        joined: whether both halves become one function.
     """
-    stable_roots = {
+    stable_roots = frozenset(
         root
-        for argument, stable in zip(body(function).args, is_stable_argument, strict=True)
-        if stable
+        for argument, is_stable in zip(body(function).args, is_stable_argument, strict=True)
+        if is_stable
         for root in answer.memory.roots.get(argument, ())
-    }
-
-    def is_stable(memory: SSAValue) -> bool:
-        return answer.memory.of(memory) <= stable_roots and not answer.memory.is_written(memory)
-
+    )
+    stability = Stability(function, answer.memory, stable_roots)
     active = [op for op in function.walk() if op in answer.active_ops]
-    decided = residuals.analyze(function, active, lambda op: uses_of(op, answer), is_stable)
+    decided = residuals.analyze(
+        active,
+        uses=lambda op: uses_of(op, answer),
+        compares=lambda op: compares_of(op, answer),
+        may_load=lambda load: stability.holds(load.memref, load),
+        joined=body(function) if joined else None,
+    )
     plan = Plan(function, answer, decided)
     for op in active:
         if isinstance(op, gpu.LaunchFuncOp):
-            plan.kernels[op] = derive_kernel(op, answer, is_stable)
+            plan.kernels[op] = derive_kernel(op, answer, stability)
     collect_kept(body(function), plan)
     return plan
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from xdsl.builder import Builder
 from xdsl.dialects import func, gpu, scf
 from xdsl.dialects.builtin import FunctionType, MemRefType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -12,7 +13,7 @@ from mlirad.dialects.autodiff import AccumulateOp, FreeOp, PopOp
 from mlirad.passes.analysis.activity import is_terminator
 from mlirad.passes.analysis.flow import Function, body, carries_derivative, terminator
 from mlirad.passes.analysis.memory import REVERSED, is_memory, is_view, viewed
-from mlirad.passes.analysis.residuals import Residual
+from mlirad.passes.analysis.recompute import Residual, operands_of
 from mlirad.passes.derivatives.augment import Iterations, add_iteration_arguments, thread_count
 from mlirad.passes.derivatives.memref import MEMREF_RULES, AllocationRule
 from mlirad.passes.derivatives.plan import Kept, Plan, allocations
@@ -98,6 +99,14 @@ class DerivedLaunch:
     extra: list[SSAValue]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the mirror image of a block is built, and the primal values known there."""
+
+    builder: Builder
+    values: dict[SSAValue, SSAValue]
+
+
 class CotangentSweep(BaseSweep):
     """Visits the primal backwards; see `derivatives.context.ReverseSweep`."""
 
@@ -108,6 +117,7 @@ class CotangentSweep(BaseSweep):
         self.thread: SSAValue | None = None
         self.around = Iterations()
         self.counts: dict[Operation, SSAValue] = {}
+        self.places: dict[Block, Place] = {}
         self.gathered: list[dict[SSAValue, Shadow]] = [{}]
         """Cotangents, by region: only the innermost may be added to."""
 
@@ -145,12 +155,34 @@ class CotangentSweep(BaseSweep):
 
     def pull_block(self, block: Block) -> None:
         outer = self.at
-        self.enter(block)
-        for op in reversed(block.ops):
-            if op in self.activity.active_ops and not is_terminator(op):
-                self.at = op
-                self.pull(op)
+        with self.mirroring(block):
+            self.enter(block)
+            for op in reversed(block.ops):
+                if op in self.activity.active_ops and not is_terminator(op):
+                    self.at = op
+                    self.pull(op)
         self.at = outer
+
+    @contextmanager
+    def mirroring(self, block: Block) -> Iterator[None]:
+        """
+        Within it, what `block` defines is recomputed here, whatever loop inside asks for it.
+
+        So nothing is computed more often than by the primal, nor where the primal would not.
+        What is known of `block` is forgotten at the end: a `while` mirrors its condition twice.
+        """
+        self.values.append({})
+        self.shadows.append({})
+        outer = self.places.get(block)
+        self.places[block] = Place(self.builder, self.values[-1])
+        try:
+            yield
+        finally:
+            self.values.pop()
+            self.shadows.pop()
+            del self.places[block]
+            if outer is not None:
+                self.places[block] = outer
 
     def enter(self, block: Block) -> None:
         """Fetches what the augmented primal kept of this block, and makes its shadows."""
@@ -192,18 +224,34 @@ class CotangentSweep(BaseSweep):
 
     def primal(self, value: SSAValue) -> SSAValue:
         """`value` as known here, recomputed if that was the decision."""
-        if (found := self.known(value)) is not None:
-            return found
-        op = value.owner
-        assert isinstance(op, Operation), f"{value} is not at hand in the reverse sweep"
-        if not is_memory(value):
-            decision = self.plan.residuals.decisions[value]
-            assert decision.kind is Residual.RECOMPUTE, f"{value}: {decision}"
-        mapping = {operand: self.primal(operand) for operand in op.operands}
-        copy = self.builder.insert(op.clone(mapping))
+        pending = [value]
+        while pending:
+            wanted = pending[-1]
+            if self.known(wanted) is not None:
+                pending.pop()
+                continue
+            op = wanted.owner
+            assert isinstance(op, Operation), f"{wanted} is not at hand in the reverse sweep"
+            if not is_memory(wanted):
+                decision = self.plan.residuals.decisions[wanted]
+                assert decision.kind is Residual.RECOMPUTE, f"{wanted}: {decision}"
+            missing = [o for o in operands_of(op) if self.known(o) is None]
+            if missing:
+                pending += missing
+            else:
+                self.recompute(op)
+        return super().primal(value)
+
+    def recompute(self, op: Operation) -> None:
+        """Repeats `op`, whose operands are known, where the block that it is in is mirrored."""
+        assert op.parent is not None
+        place = self.places[op.parent]
+        mapping = {
+            operand: super(CotangentSweep, self).primal(operand) for operand in operands_of(op)
+        }
+        copy = place.builder.insert(op.clone(mapping))
         for result, seen in zip(op.results, copy.results, strict=True):
-            self.set_primal(result, seen)
-        return self.primal(value)
+            place.values[result] = seen
 
     def shadow(self, memory: SSAValue) -> SSAValue:
         """The shadow; of a view, the same view of the shadow of what it views."""

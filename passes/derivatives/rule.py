@@ -1,6 +1,6 @@
 """Rules: what one op contributes to a derivative, in either direction."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +16,9 @@ from mlirad.passes.derivatives.formula import (
     Emitter,
     Formula,
     Operand,
+    Result,
     Where,
+    compared,
     lift,
     uses,
 )
@@ -87,12 +89,24 @@ class ScalarRule:
     partials: tuple[Formula | None, ...]
 
     def uses(self, op: Operation, active: Sequence[bool] | None = None) -> tuple[SSAValue, ...]:
+        return self.read(uses, op, active)
+
+    def compares(self, op: Operation, active: Sequence[bool] | None = None) -> tuple[SSAValue, ...]:
+        """Those of `uses` that decide something: their last bit matters."""
+        return self.read(compared, op, active)
+
+    def read(
+        self,
+        how: Callable[[Formula], Iterator[Operand | Result]],
+        op: Operation,
+        active: Sequence[bool] | None,
+    ) -> tuple[SSAValue, ...]:
         flags = active or [True] * len(self.partials)
         wanted = [p for p, flag in zip(self.partials, flags, strict=True) if p and flag]
-        read = dict.fromkeys(value for partial in wanted for value in uses(partial))
+        found = dict.fromkeys(value for partial in wanted for value in how(partial))
         return tuple(
             op.operands[value.index] if isinstance(value, Operand) else op.results[0]
-            for value in read
+            for value in found
         )
 
     def pushforward(

@@ -181,10 +181,40 @@ def while_loop(x: complex, m: np.ndarray) -> complex:
     return a * a
 
 
+HEAD = """
+func.func private @f(%x: f64, %m: memref<?xf64>, %n: index) -> f64 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r, %j = scf.while (%a = %x, %i = %c0) : (f64, index) -> (f64, index) {
+    %twice = arith.addi %i, %i : index
+    %at = arith.remsi %twice, %n : index
+    %v = memref.load %m[%at] : memref<?xf64>
+    %w = arith.mulf %a, %v : f64
+    %s = math.sin %w : f64
+    %more = arith.cmpi slt, %i, %n : index
+    scf.condition(%more) %s, %i : f64, index
+  } do {
+  ^bb0(%b: f64, %k: index):
+    %next = arith.addi %k, %c1 : index
+    scf.yield %b, %next : f64, index
+  }
+  func.return %r : f64
+}
+"""
+"""The condition has active ops, whose indices are recomputed."""
+
+
+def head(x: complex, m: np.ndarray) -> complex:
+    for i in range(len(m) + 1):
+        x = np.sin(x * m[2 * i % len(m)])
+    return x
+
+
 PROGRAMS = {
     "branch_in_loop": (BRANCH_IN_LOOP, branch_in_loop),
     "triangle": (TRIANGLE, triangle),
     "while": (WHILE, while_loop),
+    "while_head": (HEAD, head),
 }
 POINTS = [(1.3, [0.5, -1.2, 0.9, 1.1]), (0.2, [0.3, 0.1, -0.4]), (0.7, [])]
 
@@ -194,7 +224,7 @@ def test_forward_and_reverse_agree_with_complex_step(name: str) -> None:
     text, python = PROGRAMS[name]
     forward = compiled(requests(text), "forward", 2)
     reverse = compiled(requests(text), "reverse", 2)
-    for x, values in POINTS[: 2 if name == "while" else 3]:
+    for x, values in POINTS[: 2 if name.startswith("while") else 3]:
         rng = np.random.default_rng(3)
         m, n = np.array(values), len(values)
         dx, dm, seed, seeds = 0.7, rng.normal(size=n), 0.6, rng.normal(size=n)

@@ -40,8 +40,8 @@ func.func @counted(%x : f64, %n : index) {
 
 // -----
 
-// The inner count depends on the outer iteration: a stack.
-func.func @triangle(%x : f64, %n : index) {
+// The inner count rises evenly with the outer iteration: n * (n - 1) / 2 values, without gaps.
+func.func @even(%x : f64, %n : index) {
   %c = autodiff.init [] : !autodiff.cache<f64, "growable">
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -54,11 +54,33 @@ func.func @triangle(%x : f64, %n : index) {
   func.return
 }
 
-// PLAN-LABEL: func.func @triangle
+// PLAN-LABEL: func.func @even
+// PLAN:       %[[C:.*]] = autodiff.init[%{{.*}}] : !autodiff.cache<f64, "sized">
+// PLAN:       %[[K:[0-9]+]] = arith.addi %{{[0-9]+}}, %j : index
+// PLAN:       autodiff.push %x, %[[C]][%[[K]]] of[%{{.*}}]
+
+// -----
+
+// The inner count depends on the outer iteration, but not evenly: a stack.
+func.func @uneven(%x : f64, %n : index) {
+  %c = autodiff.init [] : !autodiff.cache<f64, "growable">
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %q = arith.muli %i, %i : index
+    scf.for %j = %c0 to %q step %c1 {
+      autodiff.push %x, %c [%i, %j] of [%n, %q] : !autodiff.cache<f64, "growable">
+    }
+  }
+  autodiff.free %c : !autodiff.cache<f64, "growable">
+  func.return
+}
+
+// PLAN-LABEL: func.func @uneven
 // PLAN:       autodiff.init[] : !autodiff.cache<f64, "growable">
 
 // LOWER-LABEL: func.func private @mlirad_stack_free
-// LOWER-LABEL: func.func @triangle
+// LOWER-LABEL: func.func @uneven
 // LOWER:       %[[S:.*]] = func.call @mlirad_stack_new()
 // LOWER:       func.call @mlirad_stack_push_f64(%[[S]], %x)
 // LOWER:       func.call @mlirad_stack_free(%[[S]])

@@ -17,7 +17,12 @@ from mlirad.runtime.annotations import Annotation
 from mlirad.runtime.arguments import is_array, key_of, leaf_names, leaves, overlaps_itself, type_of
 from mlirad.runtime.recording import Mode
 from mlirad.runtime.sizes import Sizes, forall_sizes, launch_sizes
-from mlirad.runtime.specialize import Request, Specialization, Specializations
+from mlirad.runtime.specialize import (
+    Request,
+    Specialization,
+    Specializations,
+    launch_axes,
+)
 
 
 class Compiled:
@@ -61,20 +66,21 @@ class Compiled:
         """
         flat = leaves(args)
         alias = alias_partition(flat)
-        key = (alias, *map(key_of, args))
+        axes = launch_axes(sizes)
+        key = (alias, axes, *map(key_of, args))
         specialization = self.specializations.find(key)
         if specialization is None:
-            specialization = self._compile(key, args, alias)
+            specialization = self._compile(key, args, alias, axes)
         else:
             self.program.verify_again(args, alias)
         return specialization(sizes, flat)
 
     def _compile(
-        self, key: Hashable, args: Sequence[Any], alias: tuple[int, ...]
+        self, key: Hashable, args: Sequence[Any], alias: tuple[int, ...], axes: int
     ) -> Specialization:
         self.program.verify(args)
         try:
-            return self.specializations.compile(key, self.request(args, alias))
+            return self.specializations.compile(key, self.request(args, alias, axes))
         except TypingError as error:
             self._explain_folded(args, alias, error)
             raise
@@ -134,9 +140,9 @@ class Compiled:
         self.program.verify(args)
         return recorder.launch(Recordable.of(self, args), sizes, leaves(args))
 
-    def request(self, args: Sequence[Any], alias: tuple[int, ...]) -> Request:
+    def request(self, args: Sequence[Any], alias: tuple[int, ...], axes: int = 3) -> Request:
         """What has to be compiled for `args`."""
-        return Request(self.program.agree([type_of(value) for value in args]), alias)
+        return Request(self.program.agree([type_of(value) for value in args]), alias, axes)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """`args` with keywords and defaults put in their places."""

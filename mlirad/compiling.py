@@ -6,7 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from mlirad.frontend import types as t
-from mlirad.program import Program
+from mlirad.program import Lowered, Program
 from mlirad.runtime.arguments import count_words, flat_types
 from mlirad.runtime.specialize import Entry, Request, Specialization
 
@@ -38,7 +38,9 @@ def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, t
     from mlirad.runtime.fingerprint import NotCacheable
 
     try:
-        key = disk_cache.key(program.fingerprint(), program.name, request.types, request.alias)
+        key = disk_cache.key(
+            program.fingerprint(), program.name, request.types, request.alias, request.axes
+        )
     except NotCacheable:
         key = None
     if key is not None and (stored := disk_cache.load(key)) is not None:
@@ -50,11 +52,21 @@ def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, t
         return stored.native, result, types.elements
     from mlirad import pipeline
 
-    lowered = program.lower(request.types, request.alias)
+    lowered = lowered_for(program, request)
     native = pipeline.compile_native(lowered.module)
     if key is not None:
         disk_cache.store(key, native, t.Tuple((lowered.result, t.Tuple(lowered.types))))
     return native, lowered.result, lowered.types
+
+
+def lowered_for(program: Program, request: Request) -> Lowered:
+    """The IR at stage `python`; axes that the launch does not have are constants in it."""
+    lowered = program.lower(request.types, request.alias)
+    if program.is_kernel and request.axes < 3:
+        from mlirad.requests import fix_axes
+
+        fix_axes(lowered, request.axes)
+    return lowered
 
 
 def entry(library: Library, name: str, words: int | None = None) -> Entry:
@@ -75,7 +87,7 @@ def module_at(program: Program, request: Request, stage: str) -> ModuleOp:
     """The module of `program` at `stage`."""
     from mlirad import pipeline
 
-    return pipeline.run(program.lower(request.types, request.alias).module, stage)
+    return pipeline.run(lowered_for(program, request).module, stage)
 
 
 def text_at(program: Program, request: Request, stage: str) -> str:

@@ -31,7 +31,7 @@ from mlirad.runtime.arguments import (
 )
 from mlirad.runtime.cache_key import canonical
 from mlirad.runtime.recording import Mode
-from mlirad.runtime.specialize import Entry, Request
+from mlirad.runtime.specialize import Entry, Request, launch_axes
 
 Skeleton = Any
 """The structure of an argument: tuples of skeletons, None, functions, and True for a leaf."""
@@ -253,12 +253,13 @@ class Recordable:
         self, sizes: tuple[int, ...], args: Sequence[object], active: Sequence[bool]
     ) -> tuple[object, Kept]:
         alias = alias_partition(args)
-        key = (tuple(active), alias, *map(key_of, args))
+        axes = launch_axes(sizes)
+        key = (tuple(active), alias, axes, *map(key_of, args))
         split = self._splits.get(key)
         if split is None:
             program = SplitProgram(self._compiled.program, tuple(active))
             types = program.agree([type_of(value) for value in args])
-            split = self._splits[key] = Split(program, Request(types, alias))
+            split = self._splits[key] = Split(program, Request(types, alias, axes))
         status, results = split.augmented(split.pack(sizes, args))
         if status:
             raise MemoryError(f"{self.name}: not enough memory for what the reverse sweep needs")

@@ -39,6 +39,7 @@ CACHES = (
     "lower_caches:LowerCachesPass",
     "lower_shadows:LowerShadowsPass",
 )
+SIZES = "optimize.launch_sizes:LaunchSizesPass"
 GPU_TO_SCF = "gpu_to_scf:GpuToScfPass"
 
 
@@ -59,9 +60,9 @@ def _stage(name: str, *passes: str, derivatives: bool = False) -> Stage:
 
 STAGES: tuple[Stage, ...] = (
     _stage("python"),
-    _stage("optimized", INLINE, *OPTIMIZE),
+    _stage("optimized", INLINE, SIZES, *OPTIMIZE),
     _stage("differentiated", EXPAND, derivatives=True),
-    _stage("lowered", STOP_GRADIENT, INLINE, *CACHES, *OPTIMIZE, derivatives=True),
+    _stage("lowered", STOP_GRADIENT, INLINE, SIZES, *CACHES, *OPTIMIZE, derivatives=True),
     _stage("cpu", GPU_TO_SCF),
 )
 """In the order in which they run."""

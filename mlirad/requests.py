@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith, func, gpu
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     Float32Type,
     Float64Type,
     FloatAttr,
     IndexType,
+    IntegerAttr,
     ModuleOp,
     StringAttr,
     UnitAttr,
@@ -93,6 +94,30 @@ def wrap(wrapping: Wrapping) -> Lowered:
     if not isinstance(wrapping.seed, t.NoneType):
         types.append(wrapping.seed)
     return Lowered(base.module, symbol, _result_type(wrapping), tuple(types))
+
+
+def fix_axes(lowered: Lowered, axes: int) -> None:
+    """The sizes along the other axes become 1; the functions still take, and ignore, them."""
+    for function in lowered.module.body.block.ops:
+        if not isinstance(function, func.FuncOp) or not launches_once(function):
+            continue
+        block = function.body.block
+        one = arith.ConstantOp(IntegerAttr(1, INDEX))
+        one.location = function.location
+        first = block.first_op
+        assert first is not None
+        block.insert_op_before(one, first)
+        for position in (*range(axes, 3), *range(3 + axes, 6)):
+            block.args[position].replace_all_uses_with(one.result)
+
+
+def launches_once(function: func.FuncOp) -> bool:
+    """Whether `function` is the host function of a kernel: it takes the sizes first."""
+    launches = [op for op in function.walk() if isinstance(op, gpu.LaunchFuncOp)]
+    if len(launches) != 1:
+        return False
+    sizes = launches[0].operands[:6]
+    return list(sizes) == list(function.body.block.args[:6])
 
 
 def fresh_symbol(module: ModuleOp, name: str) -> str:

@@ -28,6 +28,7 @@ PASSES = {
     "hoist-invariants": "optimize.licm:LicmPass",
     "inline-calls": "optimize.inline:InlinePass",
     "merge-common": "optimize.cse:CsePass",
+    "propagate-launch-sizes": "optimize.launch_sizes:LaunchSizesPass",
     "remove-dead-code": "optimize.dce:DcePass",
     "simplify": "optimize.simplify:SimplifyPass",
 }

@@ -47,6 +47,17 @@ class Request:
 
     types: tuple[t.Type, ...]
     alias: tuple[int, ...]
+    axes: int = 3
+    """How many axes the launch has: those beyond are known to be of size 1."""
+
+
+def launch_axes(sizes: Sequence[int]) -> int:
+    """The number of axes of a grid and block, given as in a launch; 3 for what has none."""
+    if not sizes:
+        return 3
+    if sizes[2] != 1 or sizes[5] != 1:
+        return 3
+    return 1 if sizes[1] == sizes[4] == 1 else 2
 
 
 class Specializations:

@@ -2,8 +2,7 @@
 Kernels as people write them, with exact outputs, vjp and jvp.
 
 What a case file holds is said in `check_mlirad.py`, which also runs alone. A case that needs what
-is not built yet must be refused; `REFUSED` says which part of the
-plan it waits for.
+is not built yet must be refused; `REFUSED` says which part of the plan it waits for.
 """
 
 from collections.abc import Iterator

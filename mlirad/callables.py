@@ -220,7 +220,7 @@ def _writable(type_: Type) -> Type:
         case Array():
             return replace(type_, writable=True)
         case Tuple(elements):
-            return Tuple(tuple(map(_writable, elements)))
+            return replace(type_, elements=tuple(map(_writable, elements)))
         case _:
             return type_
 

@@ -37,13 +37,14 @@ def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, t
     from mlirad.runtime import disk_cache
     from mlirad.runtime.fingerprint import NotCacheable
 
+    homes: dict[str, type] = {}
     try:
-        key = disk_cache.key(
-            program.fingerprint(), program.name, request.types, request.alias, request.axes
-        )
-    except NotCacheable:
+        homes = disk_cache.homes_in(request.types)
+        wanted = request.types, request.alias, request.axes
+        key = disk_cache.key(program.fingerprint(), program.name, *wanted)
+    except (NotCacheable, LookupError):
         key = None
-    if key is not None and (stored := disk_cache.load(key)) is not None:
+    if key is not None and (stored := disk_cache.load(key, homes)) is not None:
         # What is stored is the result's type and those of the arguments, as one type.
         signature = stored.result
         assert isinstance(signature, t.Tuple)

@@ -10,8 +10,9 @@ from mlirad.errors import ArgumentTypeError, LaunchTypeError
 from mlirad.frontend import types as t
 from mlirad.program import Lowered, Program
 from mlirad.runtime.annotations import Active, Annotation, Const, Dual
-from mlirad.runtime.arguments import flat_types, is_array, is_tuple
+from mlirad.runtime.arguments import flat_types, is_array
 from mlirad.runtime.checks import Argument, check_values, report
+from mlirad.runtime.compounds import is_structure
 from mlirad.runtime.recording import Mode
 
 Kind = type[Annotation]
@@ -19,18 +20,15 @@ SEED = "dret"
 """The name of the last parameter of a reverse derivative, the seed of the result."""
 
 
-def is_active(leaf: t.Type, kind: Kind) -> bool:
-    """Whether a leaf of an argument or result annotated `kind` has a derivative."""
-    if kind is Const:
-        return False
-    element = leaf.element if isinstance(leaf, t.Array) else leaf
-    return isinstance(element, t.Scalar) and element.kind == "f"
+def is_active(type_: t.Type, kind: Kind) -> bool:
+    """Whether (part of) an argument or result annotated `kind` has a derivative."""
+    return kind is not Const and t.carries_derivatives(type_)
 
 
 def shadow_type(type_: t.Type) -> t.Type:
     """The type of the derivative of a value: the same structure, `None` where there is none."""
     if isinstance(type_, t.Tuple):
-        return t.Tuple(tuple(shadow_type(element) for element in type_.elements))
+        return replace(type_, elements=tuple(map(shadow_type, type_.elements)))
     return type_ if is_active(type_, Dual) else t.NoneType()
 
 
@@ -46,7 +44,7 @@ def fit_shadow(primal: t.Type, shadow: t.Type) -> t.Type:
     """The type as which a shadow is passed: that of its primal where there is a derivative."""
     if isinstance(primal, t.Tuple) and isinstance(shadow, t.Tuple):
         pairs = zip(primal.elements, shadow.elements, strict=True)
-        return t.Tuple(tuple(fit_shadow(p, s) for p, s in pairs))
+        return replace(shadow, elements=tuple(fit_shadow(p, s) for p, s in pairs))
     return primal if is_active(primal, Dual) else shadow
 
 
@@ -54,7 +52,7 @@ def fit_primal(primal: t.Type, shadow: t.Type) -> t.Type:
     """The type of a primal that has the layout of its shadow in common with it."""
     if isinstance(primal, t.Tuple) and isinstance(shadow, t.Tuple):
         pairs = zip(primal.elements, shadow.elements, strict=True)
-        return t.Tuple(tuple(fit_primal(p, s) for p, s in pairs))
+        return replace(primal, elements=tuple(fit_primal(p, s) for p, s in pairs))
     if isinstance(primal, t.Array) and isinstance(shadow, t.Array):
         return replace(
             primal,
@@ -148,7 +146,7 @@ class DerivedProgram(Program):
             value = next(values)
             if kind.shadowed:
                 shadow = next(values)
-                if is_tuple(value):
+                if is_structure(value):
                     return False
                 if is_array(value) and value.shape != shadow.shape:
                     return False
@@ -228,7 +226,8 @@ class DerivedProgram(Program):
         if not _seeds(expected, given):
             raise ArgumentTypeError(
                 f"{self.name}: argument {SEED!r} is of type {given}, but the result is {result}\n"
-                "  pass one number per float in the result, in the same structure"
+                "  pass one number per float in the result, in the same structure; for a complex "
+                "number a complex one: complex(1)"
             )
         return fit_shadow(result, given)
 
@@ -242,6 +241,8 @@ def _seeds(expected: t.Type, given: t.Type) -> bool:
             )
         case t.Scalar(), t.Scalar():
             return given.kind != "b"
+        case t.Complex(), t.Complex():
+            return True
         case t.NoneType(), _:
             return not isinstance(given, (t.Tuple, t.Array))
         case _:

@@ -7,7 +7,7 @@ Programs as a recording wants them: leaf by leaf, with the reverse sweep apart f
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from mlirad.runtime.arguments import (
     count_words,
     flat_types,
     is_array,
-    is_tuple,
     key_of,
     leaf_names,
     type_of,
@@ -33,26 +32,42 @@ from mlirad.runtime.cache_key import canonical
 from mlirad.runtime.recording import Mode
 from mlirad.runtime.specialize import Entry, Request, launch_axes
 
-Skeleton = Any
-"""The structure of an argument: tuples of skeletons, None, functions, and True for a leaf."""
+Skeleton = t.Type | None
+"""
+The structure of an argument: None for a real number or an array of them, else its type. Of what
+is inside a tuple or a compound array only the structure counts.
+"""
 
 
 def skeleton(value: object) -> Skeleton:
-    if is_tuple(value):
-        return tuple(skeleton(element) for element in value)
-    return value if value is None or callable(value) else True
+    """The structure of one argument."""
+    if is_array(value) and value.dtype.kind not in "cV":
+        return None
+    type_ = type_of(value)
+    return None if isinstance(type_, t.Scalar) else type_
 
 
-def rebuild(like: Skeleton, flat: Iterator[Any], as_types: bool = False) -> Any:
-    """A value of structure `like` made of leaves; or a type, made of the types of leaves."""
-    if is_tuple(like):
-        elements = tuple(rebuild(element, flat, as_types) for element in like)
-        return t.Tuple(elements) if as_types else elements
-    if like is None:
-        return t.NoneType() if as_types else None
-    if callable(like):
-        return t.Function(like) if as_types else like
-    return next(flat)
+def rebuild(like: t.Type, flat: Iterator[t.Type]) -> t.Type:
+    """A type of the structure of `like` made of the types of leaves."""
+    match like:
+        case t.Tuple(elements):
+            return replace(like, elements=tuple(rebuild(element, flat) for element in elements))
+        case t.NoneType() | t.Function():
+            return like
+        case t.Array(element) if not isinstance(element, t.Scalar):
+            leaves = [next(flat) for _ in t.leaves(like)]
+            arrays = [leaf for leaf in leaves if isinstance(leaf, t.Array)]
+            return replace(
+                like,
+                aligned=all(leaf.aligned for leaf in arrays),
+                writable=all(leaf.writable for leaf in arrays),
+            )
+        case t.Complex():
+            for _ in t.leaves(like):
+                next(flat)
+            return like
+        case _:
+            return next(flat)
 
 
 @dataclass(eq=False)
@@ -70,18 +85,13 @@ class FlatProgram(Program):
         names = (*self.base.parameters, *self.base.optional)
         self.parameters = tuple(
             leaf
-            for name, type_ in zip(names, self._structure, strict=False)
-            for leaf in leaf_names(name, type_)
+            for name, like in zip(names, self.skeletons, strict=False)
+            for leaf in leaf_names(name, like or t.BOOL)
         )
-
-    @property
-    def _structure(self) -> list[t.Type]:
-        """The arguments as types, every leaf a bool."""
-        return [rebuild(s, iter(lambda: t.BOOL, None), as_types=True) for s in self.skeletons]
 
     def _types(self, types: Sequence[t.Type]) -> list[t.Type]:
         rest = iter(types)
-        return [rebuild(like, rest, as_types=True) for like in self.skeletons]
+        return [rebuild(like or t.BOOL, rest) for like in self.skeletons]
 
     def agree(self, types: Sequence[t.Type]) -> tuple[t.Type, ...]:
         return tuple(flat_types(self.base.agree(self._types(types))))
@@ -92,19 +102,14 @@ class FlatProgram(Program):
         return Lowered(lowered.module, lowered.symbol, lowered.result, flat)
 
     def verify(self, args: Sequence[Any]) -> None:
-        rest = iter(args)
-        self.base.verify([rebuild(like, rest) for like in self.skeletons])
-
-    def verify_again(self, args: Sequence[Any], alias: Sequence[int]) -> None:
-        rest = iter(args)
-        self.base.verify_again([rebuild(like, rest) for like in self.skeletons], alias)
+        """Whoever flattened the arguments has verified them, when they had their structure."""
 
     @property
     def sizes(self) -> int:
         return self.base.sizes
 
     def fingerprint(self) -> bytes:
-        return canonical(self._structure) + self.base.fingerprint()
+        return canonical(self.skeletons) + self.base.fingerprint()
 
 
 @dataclass(eq=False)
@@ -211,7 +216,7 @@ class Recordable:
     """A compiled program that a recording can launch, for arguments of one structure."""
 
     def __init__(self, compiled: Compiled):
-        self._compiled = compiled
+        self.compiled = compiled
         self._splits: dict[Hashable, Split] = {}
 
     @staticmethod
@@ -221,21 +226,21 @@ class Recordable:
         found = compiled.recordables.get(structure)
         if not isinstance(found, Recordable):
             flat = compiled
-            if not all(part is True for part in structure) or compiled.program.optional:
+            if any(part is not None for part in structure) or compiled.program.optional:
                 flat = type(compiled)(FlatProgram(compiled.program, structure))
             found = compiled.recordables[structure] = Recordable(flat)
         return found
 
     @property
     def name(self) -> str:
-        return self._compiled.name
+        return self.compiled.name
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return self._compiled.program.parameters
+        return self.compiled.program.parameters
 
     def primal(self, sizes: tuple[int, ...], args: Sequence[object]) -> object:
-        return self._compiled.run(sizes, args)
+        return self.compiled.run(sizes, args)
 
     def forward(
         self,
@@ -247,7 +252,7 @@ class Recordable:
         values: list[object] = []
         for value, tangent in zip(args, tangents, strict=True):
             values += [value] if tangent is None else [value, tangent]
-        return self._compiled.derivative(Mode.FORWARD, kinds, Const).run(sizes, values)
+        return self.compiled.derivative(Mode.FORWARD, kinds, Const).run(sizes, values)
 
     def augment(
         self, sizes: tuple[int, ...], args: Sequence[object], active: Sequence[bool]
@@ -257,7 +262,7 @@ class Recordable:
         key = (tuple(active), alias, axes, *map(key_of, args))
         split = self._splits.get(key)
         if split is None:
-            program = SplitProgram(self._compiled.program, tuple(active))
+            program = SplitProgram(self.compiled.program, tuple(active))
             types = program.agree([type_of(value) for value in args])
             split = self._splits[key] = Split(program, Request(types, alias, axes))
         status, results = split.augmented(split.pack(sizes, args))

@@ -196,10 +196,10 @@ def _paired(
     if isinstance(primal, t.Tuple) and isinstance(shadow, t.Tuple):
         for p, s in zip(primal.elements, shadow.elements, strict=True):
             yield from _paired(p, s, leaves)
-    elif isinstance(primal, (t.Scalar, t.Array)):
-        of = next(leaves)
-        if isinstance(shadow, (t.Scalar, t.Array)):
-            yield shadow, of
+    elif not isinstance(primal, t.NoneType):
+        own = [next(leaves) for _ in t.leaves(primal)]
+        if not isinstance(shadow, (t.Tuple, t.NoneType)):
+            yield from zip(t.leaves(shadow), own, strict=True)
 
 
 def _inputs(
@@ -236,12 +236,24 @@ def _reverse(
             types.append(value.type)
     constants: list[Operation] = []
     if wrapping.program.immediate:
-        for type_, kind in zip(list(types), returned, strict=False):
+        ones = _ones(wrapping.base.result)
+        for type_, kind, one in zip(types[: len(returned)], returned, ones, strict=True):
             if kind is Activity.ACTIVE and isinstance(type_, (Float32Type, Float64Type)):
-                constants.append(arith.ConstantOp(FloatAttr(1.0, type_)))
+                constants.append(arith.ConstantOp(FloatAttr(one, type_)))
     inputs += [op.results[0] for op in constants]
     request = RevDiffOp(wrapping.base.symbol, inputs, activity, returned, types)
     return [*constants, request], list(request.results)
+
+
+def _ones(result: t.Type) -> list[float]:
+    """The leaves of a result whose numbers are all 1: the imaginary part of a complex one is 0."""
+    match result:
+        case t.Tuple(elements):
+            return [one for element in elements for one in _ones(element)]
+        case t.Complex():
+            return [1.0, 0.0]
+        case _:
+            return [1.0] * len(t.leaves(result))
 
 
 def _forward(

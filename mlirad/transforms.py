@@ -7,7 +7,7 @@ also where the function writes into them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,14 @@ from mlirad.api import as_callable
 from mlirad.callables import Compiled, Function
 from mlirad.derived import Kind, is_active
 from mlirad.errors import ActivityError, ArgumentTypeError, LaunchTypeError
-from mlirad.frontend.types import Scalar, Type
+from mlirad.frontend.types import Complex, Scalar, Type
+from mlirad.launchable import Recordable
+from mlirad.runtime import compounds
 from mlirad.runtime.aliasing import alias_partition
 from mlirad.runtime.annotations import Active, Const, Dual, Duplicated
-from mlirad.runtime.arguments import flat_types, is_array, leaves, type_of
+from mlirad.runtime.arguments import flat_types, is_array, items, leaves, type_of
 from mlirad.runtime.copies import Copies
-from mlirad.runtime.recording import Mode
+from mlirad.runtime.recording import Mode, carries_derivatives
 
 Wrt = int | Sequence[int]
 
@@ -78,9 +80,11 @@ def _result_type(base: Compiled, args: Sequence[Any]) -> Type:
 
 
 def _not_one_float(base: Compiled, result: Type) -> ArgumentTypeError:
+    way_out = "use vjp, which takes a seed for each result"
+    if isinstance(result, Complex):
+        way_out = "return a real number, such as abs(z), or use vjp, which takes a complex seed"
     return ArgumentTypeError(
-        f"{base.name}: grad is for functions that return one float, not {result}\n"
-        "  use vjp, which takes a seed for each result"
+        f"{base.name}: grad is for functions that return one float, not {result}\n  {way_out}"
     )
 
 
@@ -113,7 +117,7 @@ def jvp(
         )
     copies = Copies(args)
     kinds = [Dual if k in chosen.places else Const for k in range(len(args))]
-    shadows = dict(zip(chosen.places, map(_own, given), strict=True))
+    shadows = {k: _own(args[k], x) for k, x in zip(chosen.places, given, strict=True)}
     return _run(base, Mode.FORWARD, kinds, args, copies, shadows, Dual, ())
 
 
@@ -141,7 +145,7 @@ def vjp(
     value = base.run((), copies.primals())
 
     def pullback(seed: Any) -> Any:
-        _, cotangents = _pull_back(base, chosen, args, copies, seed)
+        _, cotangents = _pull_back(base, chosen, args, copies, _own(value, seed))
         return chosen.pick(cotangents)
 
     return value, pullback
@@ -193,7 +197,16 @@ def _floats(args: Sequence[Any]) -> tuple[int, ...]:
     )
 
 
-def _own(tangent: Any) -> Any:
+def _own(value: Any, tangent: Any) -> Any:
+    """
+    A tangent or seed of `value` as our own: copies of its arrays, which will be overwritten. A
+    real number is one of a complex number too.
+    """
+    wanted, given = compounds.elements(value), compounds.elements(tangent)
+    if wanted is not None and given is not None and len(wanted) == len(given):
+        return compounds.made_like(tangent, list(map(_own, wanted, given)))
+    if isinstance(value, (complex, np.complexfloating)) and type(tangent) in (int, float):
+        return complex(tangent)
     return np.array(tangent) if is_array(tangent) else tangent
 
 
@@ -201,6 +214,8 @@ def _pull_back(
     base: Compiled, chosen: Chosen, args: Sequence[Any], copies: Copies, seed: Any
 ) -> tuple[Any, dict[int, Any]]:
     """The value, and the cotangent of each chosen argument by its place."""
+    if any(compounds.is_structure(args[k]) and _has_arrays(args[k]) for k in chosen.places):
+        return _pull_back_leaves(base, chosen, args, copies, seed)
     kinds = [_reverse_kind(value) if k in chosen.places else Const for k, value in enumerate(args)]
     kinds = _spread(kinds, args)
     try:
@@ -244,7 +259,55 @@ def _reverse_kind(value: Any) -> Kind:
 
 
 def _is_float_array(value: Any) -> bool:
-    return is_array(value) and value.dtype.kind == "f"
+    return is_array(value) and carries_derivatives(value.dtype)
+
+
+def _has_arrays(value: Any) -> bool:
+    return any(map(is_array, items([value])))
+
+
+def _pull_back_leaves(
+    base: Compiled, chosen: Chosen, args: Sequence[Any], copies: Copies, seed: Any
+) -> tuple[Any, dict[int, Any]]:
+    """
+    As `_pull_back`, where arrays and numbers stand side by side in one argument.
+
+    Each number and array is an argument of its own then; the cotangents are put together.
+    """
+    flat = Recordable.of(base, args).compiled
+    primals = copies.primals()
+    shadows = copies.item_zeros()
+    kinds: list[Kind] = []
+    values: list[Any] = []
+    for place, (value, zeros) in enumerate(zip(primals, shadows, strict=True)):
+        for item, shadow in zip(items([value]), zeros, strict=True):
+            active = _floats([item]) and (place in chosen.places or shadow is not None)
+            for leaf, leaf_shadow in zip(leaves([item]), leaves([shadow]) or [None] * 2):
+                kind = _reverse_kind(leaf) if active and _floats([leaf]) else Const
+                kinds.append(kind)
+                values += [leaf, leaf_shadow] if kind is Duplicated else [leaf]
+    result = flat.derivative(Mode.REVERSE, tuple(kinds), Active).run((), (*values, seed))
+    value, *numbers = result if Active in kinds else (result,)
+    rest = iter(numbers)
+    found = {
+        place: _gathered(args[place], iter(shadows[place]), rest) for place in sorted(chosen.places)
+    }
+    return value, found
+
+
+def _gathered(value: Any, shadows: Iterator[Any], numbers: Iterator[Any]) -> Any:
+    """The cotangent of an argument, of its structure; `None` where there is no derivative."""
+    if (elements := compounds.elements(value)) is not None:
+        return compounds.made_like(value, [_gathered(e, shadows, numbers) for e in elements])
+    if value is None or callable(value):
+        return None
+    shadow = next(shadows)
+    if is_array(value):
+        return shadow
+    if not _floats([value]):
+        return None
+    parts = [next(numbers) for _ in leaves([value])]
+    return parts[0] if len(parts) == 1 else complex(*parts)
 
 
 def _spread(kinds: Sequence[Kind], args: Sequence[Any]) -> list[Kind]:

@@ -20,6 +20,8 @@ SCALARS = {
     "u64": t.UINT64,
     "f32": t.FLOAT32,
     "f64": t.FLOAT64,
+    "c64": t.COMPLEX64,
+    "c128": t.COMPLEX128,
 }
 ANNOTATIONS: dict[str, type[Annotation]] = {
     kind.__name__.lower(): kind for kind in (Active, Const, Dual, Duplicated)
@@ -53,7 +55,8 @@ def parse_type(text: str) -> t.Type:
             f"--args: {text!r} is no array type\n"
             "  write one ':' per axis, '::1' for a contiguous last one"
         )
-    return t.Array(element, axes.count(",") + 1, contiguous="::1" in axes)
+    contiguous = "::1" in axes and isinstance(element, t.Scalar)
+    return t.Array(element, axes.count(",") + 1, contiguous)
 
 
 def parse_activity(text: str) -> tuple[type[Annotation], ...]:

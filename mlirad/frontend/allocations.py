@@ -94,7 +94,10 @@ class Allocations(Iterables):
         found = scalar_of(operand.object) if isinstance(operand, Static) else None
         if found is None:
             what = f"'{ast.unparse(node)}' is no element type that is compiled"
-            way_out = "give one of numpy's ints, bool_, float32 or float64"
+            way_out = (
+                "give one of numpy's ints, bool_, float32 or float64; for complex numbers make two "
+                "arrays"
+            )
             raise self.typing_error(call, what, way_out)
         return found
 
@@ -170,7 +173,7 @@ class Allocations(Iterables):
                 raise self.typing_error(
                     node, f"an array is needed here, but this is {spell(first)}"
                 )
-            default = first.type.element
+            default = first.type.scalar
             sizes = [self.size(first, axis) for axis in range(first.type.ndim)]
         else:
             sizes = self.shape_sizes(first, node)
@@ -200,6 +203,6 @@ class Allocations(Iterables):
             way_out = "copy element by element in a 'for' loop, in the order that you mean"
             raise self.unsupported(node, what, way_out)
         sizes = [self.size(source, axis) for axis in range(source.type.ndim)]
-        copy = self.allocate(sizes, source.type.element, Origin(False, (id(node), "copy")))
+        copy = self.allocate(sizes, source.type.scalar, Origin(False, (id(node), "copy")))
         self.update(copy, source, node)
         return copy

@@ -16,7 +16,15 @@ from mlirad.frontend import casts
 from mlirad.frontend.body import INDEX, Body
 from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import INTEGERS
-from mlirad.frontend.operands import ArrayRef, Operand, Static, TupleValue, spell
+from mlirad.frontend.operands import (
+    ArrayRef,
+    ComplexValue,
+    Compound,
+    Operand,
+    Static,
+    TupleValue,
+    spell,
+)
 from mlirad.frontend.types import BOOL
 
 T = TypeVar("T")
@@ -44,10 +52,12 @@ class Arrays(Body):
 
     def length(self, operand: Operand, node: ast.AST) -> Value:
         """`len(operand)`."""
-        if isinstance(operand, TupleValue):
+        if isinstance(operand, TupleValue) and not operand.is_object:
             return self.constant(len(operand.elements))
         if isinstance(operand, ArrayRef) and operand.type.ndim:
             return self.count_value(self.size(operand, 0))
+        if isinstance(operand, Compound) and operand.rest:
+            return self.count_value(self.size(operand.parts[0], len(operand.given)))
         raise self.typing_error(node, f"{spell(operand)} has no len()")
 
     def array_attribute(self, array: ArrayRef, name: str, node: ast.AST) -> Operand:
@@ -102,17 +112,21 @@ class Arrays(Body):
         return [(self.as_value(operand, node), node)]
 
     def indices(
-        self, array: ArrayRef, values: Sequence[tuple[Value, ast.AST]], node: ast.AST
+        self,
+        array: ArrayRef,
+        values: Sequence[tuple[Value, ast.AST]],
+        node: ast.AST,
+        given: Sequence[SSAValue] = (),
     ) -> list[SSAValue]:
-        """One index per axis, in the order of memory."""
-        wanted, got = array.type.ndim, len(values)
-        self.check_count(array, got, node)
+        """One index per axis, in the order of memory; `given` are those of the first axes."""
+        wanted, got = array.type.ndim - len(given), len(values)
+        self.check_count(array, len(given) + got, node)
         if got < wanted:
             what = f"{got} index for an array of {wanted} dimensions is no single element"
             raise self.typing_error(node, what, "give one index per dimension")
         self.locate(node)
-        wrapped = [self.wrapped(array, axis, *v) for axis, v in enumerate(values)]
-        return self.in_memory_order(array, wrapped)
+        wrapped = [self.wrapped(array, axis, *v) for axis, v in enumerate(values, len(given))]
+        return self.in_memory_order(array, [*given, *wrapped])
 
     def check_count(self, array: ArrayRef, count: int, node: ast.AST) -> None:
         if count > array.type.ndim:
@@ -137,7 +151,7 @@ class Arrays(Body):
         return self.op(arith.SelectOp(negative, from_end, index))
 
     def load(self, array: ArrayRef, indices: Sequence[SSAValue]) -> Value:
-        element = array.type.element
+        element = array.type.scalar
         loaded = self.op(memref.LoadOp.get(array.ssa, indices))
         if element.kind == "b":
             zero = self.op(arith.ConstantOp(IntegerAttr(0, INTEGERS[8])))
@@ -146,10 +160,13 @@ class Arrays(Body):
 
     def stored(self, array: ArrayRef, operand: Operand, node: ast.AST) -> SSAValue:
         """`operand` converted to the element type, as it lies in memory."""
-        element = array.type.element
+        element = array.type.scalar
         if not isinstance(operand, Value):
             what = f"an element of {array.type} cannot hold {spell(operand)}"
-            raise self.typing_error(node, what, "store one number per element")
+            way_out = "store one number per element"
+            if isinstance(operand, ComplexValue):
+                way_out = "store its .real, its .imag or its abs()"
+            raise self.typing_error(node, what, way_out)
         converted = casts.convert(operand, element, self.builder).ssa
         if element == BOOL:
             converted = self.op(arith.ExtUIOp(converted, INTEGERS[8]))
@@ -171,6 +188,9 @@ class Arrays(Body):
 
     def tuple_element(self, base: TupleValue, node: ast.Subscript) -> Operand:
         """`t[k]`; an index known only at run time needs elements of one type."""
+        if base.is_object:
+            what = f"{spell(base)} cannot be indexed"
+            raise self.typing_error(node, what, "name the field: 'a.field'")
         position = self.value(node.slice)
         count = len(base.elements)
         self.locate(node)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -22,14 +22,24 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.errors import TypingError, UnsupportedError, describe
-from mlirad.frontend import casts, operators
+from mlirad.frontend import casts, complex_operators, operators
 from mlirad.frontend.builder import SourceBuilder, Value
 from mlirad.frontend.choice import Choice
 from mlirad.frontend.ir_types import scalar_type, zero_attribute
-from mlirad.frontend.operands import ArrayRef, Operand, Origin, Static, TupleValue, spell
+from mlirad.frontend.operands import (
+    ArrayRef,
+    ComplexValue,
+    Compound,
+    Number,
+    Operand,
+    Origin,
+    Static,
+    TupleValue,
+    spell,
+)
 from mlirad.frontend.refusals import refusal
 from mlirad.frontend.source import Place, Source
-from mlirad.frontend.types import INT64, Scalar, Tuple, Type
+from mlirad.frontend.types import INT64, Complex, Scalar, Tuple, Type, element_leaves
 
 INDEX = IndexType()
 
@@ -56,10 +66,13 @@ def unify(a: Type, b: Type) -> Type | None:
     """The type that holds values of both; tuples element by element, arrays only if equal."""
     if isinstance(a, Scalar) and isinstance(b, Scalar):
         return casts.unify(a, b)
+    if isinstance(a, Complex) or isinstance(b, Complex):
+        return complex_operators.common_type(a, b, in_a_variable=True)
     if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.elements) == len(b.elements):
         elements = [unify(x, y) for x, y in zip(a.elements, b.elements, strict=True)]
         known = tuple(e for e in elements if e is not None)
-        return Tuple(known) if len(known) == len(elements) else None
+        alike = (a.names, a.home) == (b.names, b.home) and len(known) == len(elements)
+        return replace(a, elements=known) if alike else None
     return a if a == b else None
 
 
@@ -174,8 +187,10 @@ class Body:
     def zero(self, type_: Type) -> Operand:
         """What a variable holds on a path that never assigns it."""
         match type_:
-            case Tuple(elements):
-                return TupleValue(tuple(self.zero(e) for e in elements))
+            case Tuple(elements, names, home):
+                return TupleValue(tuple(self.zero(e) for e in elements), names, home)
+            case Complex():
+                return complex_operators.constant(0j, type_, self.builder)
             case Scalar():
                 return Value(self.op(arith.ConstantOp(zero_attribute(type_))), type_)
             case _:
@@ -225,9 +240,11 @@ class Body:
                 if operand.type.bits < type_.bits or operand.type.kind == "i":
                     self.nonnegative.add(converted.ssa)
             return converted
+        if isinstance(operand, (Value, ComplexValue)) and isinstance(type_, Complex):
+            return complex_operators.convert(operand, type_, self.builder)
         if isinstance(operand, TupleValue) and isinstance(type_, Tuple):
             pairs = zip(operand.elements, type_.elements, strict=True)
-            return TupleValue(tuple(self.coerce(o, t, node) for o, t in pairs))
+            return replace(operand, elements=tuple(self.coerce(o, t, node) for o, t in pairs))
         return operand
 
     def bind(self, name: str, operand: Operand) -> None:
@@ -252,6 +269,12 @@ class Body:
         if isinstance(operand, TupleValue):
             for position, element in enumerate(operand.elements):
                 self.hint(f"{name}_{position}", element)
+        elif isinstance(operand, ComplexValue):
+            self.hint(f"{name}_real", operand.real)
+            self.hint(f"{name}_imag", operand.imag)
+        elif isinstance(operand, Compound):
+            for part, (path, _, _) in zip(operand.parts, element_leaves(operand.array.element)):
+                self.hint(name + path.replace(".", "_"), part)
         elif isinstance(operand, Value) and operand.constant is not None:
             return  # shared by everything equal to it
         elif isinstance(operand, (Value, ArrayRef)) and operand.ssa.name_hint is None:
@@ -264,22 +287,37 @@ class Body:
         raise NotImplementedError
 
     def value(self, node: ast.expr) -> Value:
-        """The number that `node` is."""
+        """The real number that `node` is."""
         return self.as_value(self.expression(node), node)
+
+    def number_of(self, node: ast.expr) -> Number:
+        """The real or complex number that `node` is."""
+        operand = self.expression(node)
+        return operand if isinstance(operand, ComplexValue) else self.as_value(operand, node)
 
     def as_value(self, operand: Operand, node: ast.AST) -> Value:
         if isinstance(operand, Value):
             return operand
         what = f"a number is needed here, but this is {spell(operand)}"
-        if isinstance(operand, ArrayRef):
+        if isinstance(operand, ComplexValue):
+            what = f"a real number is needed here, but this is {spell(operand)}"
+            raise self.typing_error(node, what, "take its .real, its .imag or its abs()")
+        if isinstance(operand, Compound) and not operand.rest:
+            raise self.typing_error(node, what, "take one of its fields")
+        if isinstance(operand, (ArrayRef, Compound)):
             raise self.typing_error(node, what, "index it to get one element")
         raise self.typing_error(node, what)
 
     def truth(self, node: ast.expr) -> SSAValue:
         """The truth of `node` as an `i1`."""
-        value = self.value(node)
+        number = self.number_of(node)
         self.locate(node)
-        return operators.truth(value, self.builder)
+        return self.truth_of(number)
+
+    def truth_of(self, number: Number) -> SSAValue:
+        if isinstance(number, ComplexValue):
+            return complex_operators.truth(number, self.builder)
+        return operators.truth(number, self.builder)
 
     def constant(self, number: Any) -> Value:
         key = (repr(number.__class__), repr(number))

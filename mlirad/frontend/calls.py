@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from types import FunctionType
 
 from xdsl.dialects import arith, func, gpu
@@ -18,6 +19,9 @@ from mlirad.frontend.builder import Value
 from mlirad.frontend.intrinsics import Intrinsics
 from mlirad.frontend.operands import (
     ArrayRef,
+    ComplexValue,
+    Compound,
+    Number,
     Operand,
     Static,
     TupleValue,
@@ -46,6 +50,11 @@ def is_launchable(found: object) -> bool:
     if getattr(found, "is_kernel", False):
         return True
     return hasattr(found, "forall") and unwrap(found) is not None
+
+
+def field_names(home: type) -> tuple[str, ...]:
+    """The fields of a class of named tuples."""
+    return tuple(getattr(home, "_fields", ()))
 
 
 def is_stop_gradient(found: object) -> bool:
@@ -99,6 +108,8 @@ class Calls(Intrinsics):
             base = self.expression(node.func.value)
             if isinstance(base, ArrayRef):
                 return self.array_method(base, node.func.attr, node)
+            if isinstance(base, (Value, ComplexValue)) and node.func.attr == "conjugate":
+                return self.conjugate_call(base, node)
         called = self.expression(node.func)
         if not isinstance(called, Static):
             raise self.typing_error(node, f"{spell(called)} cannot be called")
@@ -114,22 +125,32 @@ class Calls(Intrinsics):
             return self.made_array(function, node)
         if is_stop_gradient(called.object):
             return self.stop_gradient(node)
-        if (scalar := functions.find(called.object)) is not None:
-            return self.scalar_call(scalar, called, node)
+        scalar = functions.find(called.object)
+        if scalar is not None or self.is_complex_function(called.object):
+            return self.number_call(scalar, called, node)
         if is_launchable(called.object) and getattr(called.object, "is_kernel", False):
             what = f"kernel '{self.spelling(node.func)}' is called without a grid"
             raise self.typing_error(node, what, "launch it: kernel[grid, block](…)")
         if (function := unwrap(called.object)) is not None:
             return self.function_call(function, node)
+        if isinstance(called.object, type) and hasattr(called.object, "_fields"):
+            return self.named_tuple(called.object, node)
         name = getattr(called.object, "__name__", None) or self.spelling(node.func)
         way_out = WAYS_OUT.get(name, "write it with loops and scalar functions")
+        if is_dataclass(called.object):
+            way_out = "instances of dataclasses are arguments only: return a named tuple or a tuple"
         raise self.unsupported(node, f"'{name}' is not compiled", way_out)
 
     def stop_gradient(self, node: ast.Call) -> Operand:
         if len(node.args) != 1 or node.keywords:
             raise self.typing_error(node, "'stop_gradient' takes one number")
-        value = self.value(node.args[0])
+        number = self.number_of(node.args[0])
         self.locate(node)
+        if isinstance(number, ComplexValue):
+            return ComplexValue(self.held(number.real), self.held(number.imag))
+        return self.held(number)
+
+    def held(self, value: Value) -> Value:
         return Value(self.op(StopGradientOp(value.ssa)), value.type)
 
     def array_method(self, array: ArrayRef, name: str, node: ast.Call) -> Operand:
@@ -147,17 +168,41 @@ class Calls(Intrinsics):
                 what = f"the call of '.{name}' of an array is not compiled"
                 raise self.unsupported(node, what, "write a 'for' loop over its elements")
 
+    def conjugate_call(self, number: Number, node: ast.Call) -> Operand:
+        """`z.conjugate()`."""
+        if node.args or node.keywords:
+            raise self.typing_error(node, "'conjugate' takes no arguments")
+        self.locate(node)
+        return self.conjugate(number)
+
     def spelling(self, node: ast.expr) -> str:
         return ast.unparse(node)
 
-    def scalar_call(
-        self, function: functions.ScalarFunction, called: Static, node: ast.Call
+    def number_call(
+        self, function: functions.ScalarFunction | None, called: Static, node: ast.Call
     ) -> Operand:
+        """A call of a function of real or complex numbers."""
+        name = self.spelling(node.func)
         if node.keywords:
-            what = f"keyword arguments of '{self.spelling(node.func)}' are not compiled"
+            what = f"keyword arguments of '{name}' are not compiled"
             raise self.unsupported(node, what, "pass them by position, or leave them out")
         operands = [self.expression(argument) for argument in node.args]
         self.locate(node)
+        result = self.complex_call(called.object, operands, node, name)
+        if result is not None:
+            return result
+        if function is None:
+            listed = ", ".join(map(spell, operands))
+            raise self.typing_error(node, f"'{name}' cannot take ({listed})")
+        return self.scalar_call(function, called, operands, node)
+
+    def scalar_call(
+        self,
+        function: functions.ScalarFunction,
+        called: Static,
+        operands: Sequence[Operand],
+        node: ast.Call,
+    ) -> Operand:
         values = [o for o in operands if isinstance(o, Value)]
         types = [v.type for v in values]
         result = None
@@ -166,7 +211,10 @@ class Calls(Intrinsics):
         if result is None:
             listed = ", ".join(map(spell, operands))
             what = f"'{self.spelling(node.func)}' cannot take ({listed})"
-            raise self.typing_error(node, what, "it takes single numbers")
+            way_out = "it takes single numbers"
+            if any(isinstance(o, ComplexValue) for o in operands):
+                way_out = "it takes real numbers: see 'cmath' for complex ones, or take a part"
+            raise self.typing_error(node, what, way_out)
         emitted = function.emit(values, self.builder)
         if isinstance(emitted, tuple):
             return TupleValue(emitted)
@@ -181,6 +229,24 @@ class Calls(Intrinsics):
         ):
             self.nonnegative.add(emitted.ssa)
         return emitted
+
+    def named_tuple(self, home: type, node: ast.Call) -> Operand:
+        """A named tuple made of its fields, given by position or by name."""
+        names = field_names(home)
+        given = dict(zip(names, node.args, strict=False))
+        keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
+        defaults: dict[str, object] = getattr(home, "_field_defaults", {})
+        missing = [n for n in names if n not in given and n not in keywords and n not in defaults]
+        unknown = [n for n in keywords if n not in names or n in given]
+        if missing or unknown or len(node.args) > len(names) or len(keywords) < len(node.keywords):
+            what = f"'{home.__name__}' takes the fields {', '.join(names)}"
+            raise self.typing_error(node, what, "give each of them once")
+        found = {name: self.expression(value) for name, value in (given | keywords).items()}
+        elements = (
+            found[name] if name in found else self.materialise(Static(defaults[name]), node)
+            for name in names
+        )
+        return TupleValue(tuple(elements), names, home)
 
     def arguments_of(self, function: FunctionType, node: ast.Call) -> list[Operand]:
         positional: list[object] = []
@@ -199,7 +265,7 @@ class Calls(Intrinsics):
         return [
             self.materialise(o, node) if isinstance(o, Static) else o
             for o in bound.values()
-            if isinstance(o, (Value, ArrayRef, TupleValue, Static))
+            if isinstance(o, (Value, ComplexValue, ArrayRef, Compound, TupleValue, Static))
         ]
 
     def function_call(self, function: FunctionType, node: ast.Call) -> Operand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,10 +15,13 @@ from mlirad.frontend import casts, operators
 from mlirad.frontend.body import Unresolved, unify
 from mlirad.frontend.builder import Value
 from mlirad.frontend.choice import Choice, carried_types
-from mlirad.frontend.choices import Choices
+from mlirad.frontend.compounds import Compounds
 from mlirad.frontend.literals import fold
 from mlirad.frontend.operands import (
     ArrayRef,
+    ComplexValue,
+    Compound,
+    Number,
     Operand,
     RangeValue,
     Static,
@@ -56,7 +60,7 @@ def is_atom(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Constant))
 
 
-class Expressions(Choices):
+class Expressions(Compounds):
     """Evaluates expressions, left to right, each operand exactly when Python would."""
 
     def expression(self, node: ast.expr) -> Operand:
@@ -73,11 +77,16 @@ class Expressions(Choices):
         found = static.object
         if static.path is not None:
             return static
+        if isinstance(found, (complex, np.complexfloating)):
+            return self.complex_constant(cast("complex", found))
         if isinstance(found, (bool, int, float, np.number, np.bool_)):
             return self.number(found, node)
         if isinstance(found, tuple):
             items = cast("Sequence[object]", found)
-            return TupleValue(tuple(self.materialise(Static(i), node) for i in items))
+            values = tuple(self.materialise(Static(i), node) for i in items)
+            kind: type = type(cast("object", found))
+            names = tuple(getattr(kind, "_fields", ()))
+            return TupleValue(values, names, kind if names else None)
         return static
 
     def name(self, node: ast.Name) -> Operand:
@@ -109,7 +118,7 @@ class Expressions(Choices):
         if isinstance(node.value, (bool, int, float)):
             return self.number(node.value, node)
         if isinstance(node.value, complex):
-            raise self.unsupported(node, "complex numbers are not compiled yet", "use two floats")
+            return self.complex_constant(node.value)
         if isinstance(node.value, (str, bytes)):
             raise self.unsupported(
                 node, "strings are not compiled", "move them out of the function"
@@ -126,8 +135,17 @@ class Expressions(Choices):
             return self.array_attribute(base, node.attr, node)
         if isinstance(base, RangeValue) and node.attr in ("start", "stop", "step"):
             return getattr(base, node.attr)
+        if isinstance(base, Compound):
+            return self.compound_attribute(base, node.attr, node)
+        if isinstance(base, TupleValue) and node.attr in base.names:
+            return base.elements[base.names.index(node.attr)]
+        if isinstance(base, (Value, ComplexValue)) and node.attr in ("real", "imag"):
+            return self.real_or_imag(base, node.attr)
         if not isinstance(base, Static):
-            raise self.typing_error(node, f"{spell(base)} has no attribute '{node.attr}'")
+            names = base.names if isinstance(base, TupleValue) else ()
+            way_out = f"its fields are {', '.join(names)}" if names else ""
+            what = f"{spell(base)} has no attribute '{node.attr}'"
+            raise self.typing_error(node, what, way_out)
         try:
             found = attribute(base, node.attr)
         except Undefined:
@@ -145,6 +163,8 @@ class Expressions(Choices):
         base = self.expression(node.value)
         if isinstance(base, TupleValue):
             return self.tuple_element(base, node)
+        if isinstance(base, Compound):
+            return self.read(self.compound_item(base, node))
         return self.item(self.must_be_array(base, node), node)
 
     # Operators
@@ -153,13 +173,15 @@ class Expressions(Choices):
         if (number := fold(node)) is not None:
             self.locate(node)
             return self.number(number, node)
-        left = self.value(node.left)
-        right = self.value(node.right)
+        left = self.number_of(node.left)
+        right = self.number_of(node.right)
         return self.operate(node.op, left, right, node)
 
-    def operate(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+    def operate(self, op: ast.operator, left: Number, right: Number, node: ast.AST) -> Number:
         self.locate(node)
         name = type(op).__name__
+        if isinstance(left, ComplexValue) or isinstance(right, ComplexValue):
+            return self.complex_binary(name, SYMBOLS.get(name, name), left, right, node)
         if operators.binary_type(name, left.type, right.type) is None:
             symbol = SYMBOLS.get(name, name)
             raise self.typing_error(node, f"'{symbol}' cannot take {left.type} and {right.type}")
@@ -173,9 +195,11 @@ class Expressions(Choices):
         if (number := fold(node)) is not None:
             self.locate(node)
             return self.number(number, node)
-        value = self.value(node.operand)
+        value = self.number_of(node.operand)
         self.locate(node)
         name = type(node.op).__name__
+        if isinstance(value, ComplexValue):
+            return self.complex_unary(name, SYMBOLS[name], value, node)
         if operators.unary_type(name, value.type) is None:
             raise self.typing_error(node, f"'{SYMBOLS[name]}' cannot take {value.type}")
         return operators.unary(name, value, self.builder)
@@ -207,8 +231,10 @@ class Expressions(Choices):
             raise self.unsupported(node, "'is' compares with None only", "use '=='")
         if isinstance(op, (ast.In, ast.NotIn)):
             raise self.unsupported(node, "'in' is not compiled", "compare with each element")
-        a, b = self.as_value(left, node), self.as_value(right, node)
         name = type(op).__name__
+        if isinstance(left, ComplexValue) or isinstance(right, ComplexValue):
+            return self.complex_compare(name, SYMBOLS[name], left, right, node)
+        a, b = self.as_value(left, node), self.as_value(right, node)
         if operators.compare_type(name, a.type, b.type) is None:
             raise self.typing_error(node, f"'{SYMBOLS[name]}' cannot compare {a.type} and {b.type}")
         return operators.compare(name, a, b, self.builder)
@@ -225,20 +251,20 @@ class Expressions(Choices):
         """`and`, `or`: gives one of the operands, as Python does, converted to one type."""
         return self.bool_chain(node.values, isinstance(node.op, ast.And), node)
 
-    def bool_chain(self, nodes: Sequence[ast.expr], is_and: bool, node: ast.BoolOp) -> Value:
-        first = self.value(nodes[0])
+    def bool_chain(self, nodes: Sequence[ast.expr], is_and: bool, node: ast.BoolOp) -> Number:
+        first = self.number_of(nodes[0])
         if len(nodes) == 1:
             return first
         rest = nodes[1:]
         self.locate(node)
-        if first.type == BOOL and all(is_simple(n) for n in rest):
+        if isinstance(first, Value) and first.type == BOOL and all(is_simple(n) for n in rest):
             start = self.snapshot()
             second = self.bool_chain(rest, is_and, node)
-            if second.type == BOOL:
+            if isinstance(second, Value) and second.type == BOOL:
                 op = arith.AndIOp if is_and else arith.OrIOp
                 return Value(self.op(op(first.ssa, second.ssa)), BOOL)
             self.undo(start)
-        truth = operators.truth(first, self.builder)
+        truth = self.truth_of(first)
 
         def second_operand() -> Operand:
             return self.bool_chain(rest, is_and, node)
@@ -247,7 +273,8 @@ class Expressions(Choices):
             return first
 
         branches = (second_operand, first_operand) if is_and else (first_operand, second_operand)
-        return self.as_value(self.choose(truth, *branches, node=node), node)
+        chosen = self.choose(truth, *branches, node=node)
+        return chosen if isinstance(chosen, ComplexValue) else self.as_value(chosen, node)
 
     def snapshot(self) -> Operation | None:
         """The last op of the current block."""
@@ -315,9 +342,13 @@ class Expressions(Choices):
         if isinstance(a, TupleValue) and isinstance(b, TupleValue):
             if len(a.elements) == len(b.elements):
                 pairs = zip(a.elements, b.elements, strict=True)
-                return TupleValue(tuple([self.pick(condition, x, y, node) for x, y in pairs]))
+                return replace(
+                    a, elements=tuple([self.pick(condition, x, y, node) for x, y in pairs])
+                )
         if isinstance(a, Value) and isinstance(b, Value) and a.type == b.type:
             return self.select(condition, a, b, node)
+        if isinstance(a, ComplexValue) and isinstance(b, ComplexValue) and a.type == b.type:
+            return self.either(condition, a, b)
         what = f"a tuple with {spell(a)} and {spell(b)} in it has no single element type"
         raise self.typing_error(node, what, "use its elements one by one")
 
@@ -366,7 +397,8 @@ class Expressions(Choices):
             both = [self.choice_of(array, "a value", self.here(), node) for array in (a, b)]
             return self.joined(both, "a value", node)
         left, right = type_of(a), type_of(b)
-        if left is None or right is None or isinstance(a, ArrayRef) or isinstance(b, ArrayRef):
+        arrays = (ArrayRef, Compound)
+        if left is None or right is None or isinstance(a, arrays) or isinstance(b, arrays):
             what = f"a condition cannot choose between {spell(a)} and {spell(b)}"
             raise self.unsupported(node, what, "use an 'if' statement around the whole use")
         type_ = unify(left, right)

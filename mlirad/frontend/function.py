@@ -16,19 +16,32 @@ from mlirad.frontend.liveness import Liveness, names, ordered_assignments
 from mlirad.frontend.operands import (
     NONE,
     ArrayRef,
+    ComplexValue,
+    Compound,
     Operand,
     Origin,
     Static,
     TupleValue,
     array_leaves,
     flatten,
+    part_of,
     spell,
     type_of,
 )
 from mlirad.frontend.source import Source
 from mlirad.frontend.statements import Statements
 from mlirad.frontend.structure import DONE, RESULT, leaves, structure
-from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import (
+    Array,
+    Complex,
+    Function,
+    NoneType,
+    Part,
+    Scalar,
+    Tuple,
+    Type,
+)
+from mlirad.frontend.types import leaves as type_leaves
 
 
 def returned_values(tree: ast.FunctionDef) -> tuple[list[ast.Return], list[ast.Return]]:
@@ -120,8 +133,22 @@ class FunctionBody(Statements):
     ) -> Operand:
         """An argument of the function from the arguments of its block."""
         match type_:
-            case Tuple(elements):
-                return TupleValue(tuple(self.argument(e, values, groups) for e in elements))
+            case Tuple(elements, names, home):
+                inner = tuple([self.argument(e, values, groups) for e in elements])
+                return TupleValue(inner, names, home)
+            case Complex():
+                real, imag = (self.argument(part, values, groups) for part in type_leaves(type_))
+                assert isinstance(real, Value)
+                assert isinstance(imag, Value)
+                return ComplexValue(real, imag)
+            case Part(array, given):
+                whole = self.argument(array, values, groups)
+                for _ in range(given if groups else 0):
+                    next(groups or iter(()))
+                return part_of(whole, tuple([next(values) for _ in range(given)]))
+            case Array() if not isinstance(type_.element, Scalar):
+                parts = [self.argument(leaf, values, groups) for leaf in type_leaves(type_)]
+                return Compound(tuple([p for p in parts if isinstance(p, ArrayRef)]), type_)
             case Array():
                 group = next(groups) if groups else None
                 origin = Origin(True, len(self.origins))

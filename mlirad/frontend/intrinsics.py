@@ -13,7 +13,16 @@ from mlirad.frontend.allocations import SPACES, Allocations
 from mlirad.frontend.body import INDEX
 from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import element_type
-from mlirad.frontend.operands import NONE, ArrayRef, Operand, Static, TupleValue, spell
+from mlirad.frontend.operands import (
+    NONE,
+    ArrayRef,
+    Compound,
+    Operand,
+    Static,
+    TupleValue,
+    spell,
+)
+from mlirad.frontend.types import Scalar
 
 AXES = tuple(map(gpu.DimensionAttr, gpu.DimensionEnum))
 """x, y, z."""
@@ -98,13 +107,19 @@ class Intrinsics(Allocations):
         if len(node.args) != 3:
             raise self.typing_error(node, f"'{path}' takes an array, an index and a value")
         array = self.expression(node.args[0])
+        given: tuple[SSAValue, ...] = ()
+        if isinstance(array, Compound) and isinstance(array.array.element, Scalar):
+            array, given = array.parts[0], array.given
+        if isinstance(array, Compound):
+            what = f"'{path}' cannot change {spell(array)}"
+            raise self.typing_error(node, what, "add to one field or part of it: a.real, a['x']")
         if not isinstance(array, ArrayRef):
             what = f"'{path}' needs an array, but got {spell(array)}"
             raise self.typing_error(node, what, "give the array and the index apart")
-        element = array.type.element
+        element = array.type.scalar
         if element.kind == "b":
             raise self.typing_error(node, f"'{path}' cannot change {array.type}")
-        indices = self.indices(array, self.index_values(node.args[1]), node)
+        indices = self.indices(array, self.index_values(node.args[1]), node, given)
         operand = self.value(node.args[2])
         self.locate(node)
         self.must_be_writable(array, node)

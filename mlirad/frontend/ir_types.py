@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     FloatAttr,
+    IndexType,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import Array, Part, Scalar, Tuple, Type, leaves
 
 INTEGERS = {bits: IntegerType(bits) for bits in (1, 8, 16, 32, 64)}
 FLOATS: dict[int, Float32Type | Float64Type] = {32: Float32Type(), 64: Float64Type()}
@@ -45,7 +46,7 @@ def memref_type(array: Array) -> MemRefType[Attribute]:
         if array.unit:
             strides[-1] = 1
         layout = StridedLayoutAttr(strides, None)
-    return MemRefType(element_type(array.element), shape, layout)
+    return MemRefType(element_type(array.scalar), shape, layout)
 
 
 def flatten_type(type_: Type) -> list[Attribute]:
@@ -53,27 +54,19 @@ def flatten_type(type_: Type) -> list[Attribute]:
     match type_:
         case Scalar():
             return [scalar_type(type_)]
-        case Array():
-            return [memref_type(type_)]
         case Tuple(elements):
             return [ir for element in elements for ir in flatten_type(element)]
-        case NoneType() | Function():
-            return []
+        case Part(array, given):
+            return [*flatten_type(array), *[IndexType()] * given]
+        case _:
+            return [
+                memref_type(leaf) if isinstance(leaf, Array) else scalar_type(leaf)
+                for leaf in leaves(type_)
+            ]
 
 
 def flatten_types(types: Sequence[Type]) -> list[Attribute]:
     return [ir for type_ in types for ir in flatten_type(type_)]
-
-
-def leaves(type_: Type) -> list[Scalar | Array]:
-    """The numbers and arrays in a type, in the order of `flatten_type`."""
-    match type_:
-        case Tuple(elements):
-            return [leaf for element in elements for leaf in leaves(element)]
-        case NoneType() | Function():
-            return []
-        case _:
-            return [type_]
 
 
 def zero_attribute(

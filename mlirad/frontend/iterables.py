@@ -12,7 +12,16 @@ from xdsl.ir import SSAValue
 
 from mlirad.frontend.builder import Value
 from mlirad.frontend.expressions import Expressions
-from mlirad.frontend.operands import ArrayRef, Operand, RangeValue, Static, TupleValue, spell
+from mlirad.frontend.operands import (
+    ArrayRef,
+    Compound,
+    Operand,
+    RangeValue,
+    Static,
+    TupleValue,
+    part_of,
+    spell,
+)
 from mlirad.frontend.types import INT32, INT64, UINT64, Scalar
 from mlirad.frontend.views import Cut
 
@@ -50,7 +59,10 @@ class Iterables(Expressions):
                 return self.counted(operand, node)
             case ArrayRef() if operand.type.ndim:
                 return Iteration(self.size(operand, 0), partial(self.part, operand))
-            case TupleValue(elements) if elements:
+            case Compound() if operand.rest:
+                count = self.size(operand.parts[0], len(operand.given))
+                return Iteration(count, lambda k: self.read(part_of(operand, (k,))))
+            case TupleValue(elements) if elements and not operand.is_object:
                 pick = partial(self.one_of, elements, node=node)
                 return Iteration(self.index_constant(len(elements)), pick)
             case _:

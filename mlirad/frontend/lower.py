@@ -25,10 +25,19 @@ from mlirad.errors import ArgumentTypeError, UnsupportedError, describe
 from mlirad.frontend.body import INDEX, Callee
 from mlirad.frontend.calls import KERNELS, bind_arguments
 from mlirad.frontend.function import FunctionBody
-from mlirad.frontend.ir_types import flatten_types, leaves
+from mlirad.frontend.ir_types import flatten_types
 from mlirad.frontend.operands import Operand, Static, array_leaves, type_of
 from mlirad.frontend.source import Place, Source, read
-from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import (
+    Array,
+    Complex,
+    Function,
+    NoneType,
+    Scalar,
+    Tuple,
+    Type,
+    leaves,
+)
 from mlirad.passes.derivatives.libm import LIBM_RULES
 
 SIZES = ("gx", "gy", "gz", "bx", "by", "bz")
@@ -181,7 +190,7 @@ def parameter(operand: Operand) -> Type | Static:
 
 def as_parameter(found: object) -> Type | Static:
     """A type given by the caller, or the default of a parameter that was left out."""
-    if isinstance(found, (Scalar, Array, Tuple, Static)):
+    if isinstance(found, (Scalar, Complex, Array, Tuple, Static)):
         return found
     if isinstance(found, Function):
         return Static(found.object)

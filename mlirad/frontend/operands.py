@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
 from mlirad.frontend.builder import Value
-from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import (
+    Array,
+    Complex,
+    Function,
+    NoneType,
+    Part,
+    Record,
+    Scalar,
+    Tuple,
+    Type,
+    element_leaves,
+)
 
 
 class Origin(NamedTuple):
@@ -64,10 +75,61 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class ComplexValue:
+    """
+    A complex number: two floats of one type.
+
+    `constant` is set where the number is known while compiling.
+    """
+
+    real: Value
+    imag: Value
+    constant: complex | None = None
+
+    @property
+    def type(self) -> Complex:
+        return Complex(2 * self.real.type.bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """
+    An array of complex numbers or records, or part of one.
+
+    `parts` are the arrays of real numbers that it consists of, in the order of `leaves(array)`.
+    The first indices of all of them may be given: `a[i]` of a record array is a reference.
+    """
+
+    parts: tuple[ArrayRef, ...]
+    array: Array
+    given: tuple[SSAValue, ...] = ()
+
+    @property
+    def rest(self) -> int:
+        """How many more indices lead to an element."""
+        return self.array.ndim - len(self.given)
+
+    @property
+    def type(self) -> Array | Part:
+        return Part(self.array, len(self.given)) if self.given else self.array
+
+
+@dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple; exists only while compiling, its elements are separate values."""
+    """
+    A tuple; exists only while compiling, its elements are separate values.
+
+    `names` and `home` are those of `Tuple`, for named tuples and instances of dataclasses.
+    """
 
     elements: tuple[Operand, ...]
+    names: tuple[str, ...] = ()
+    home: type | None = None
+
+    @property
+    def is_object(self) -> bool:
+        """As of `Tuple`."""
+        return self.home is not None and not issubclass(self.home, tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +155,20 @@ class RangeValue:
     type: Scalar
 
 
-Operand = Value | ArrayRef | TupleValue | Static | RangeValue
+Number = Value | ComplexValue
+Operand = Value | ComplexValue | ArrayRef | Compound | TupleValue | Static | RangeValue
 NONE = Static(None)
 
 
 def type_of(operand: Operand) -> Type | None:
     """The type of an operand; None for Python objects that are no values."""
     match operand:
-        case Value() | ArrayRef():
+        case Value() | ComplexValue() | ArrayRef() | Compound():
             return operand.type
-        case TupleValue(elements):
+        case TupleValue(elements, names, home):
             types = [type_of(element) for element in elements]
             known = tuple(t for t in types if t is not None)
-            return Tuple(known) if len(known) == len(types) else None
+            return Tuple(known, names, home) if len(known) == len(types) else None
         case Static():
             return NoneType() if operand.object is None else None
         case RangeValue():
@@ -130,6 +193,10 @@ def flatten(operand: Operand) -> list[SSAValue]:
     match operand:
         case Value() | ArrayRef():
             return [operand.ssa]
+        case ComplexValue(real, imag):
+            return [real.ssa, imag.ssa]
+        case Compound(parts, _, given):
+            return [*(part.ssa for part in parts), *given]
         case TupleValue(elements):
             return [ssa for element in elements for ssa in flatten(element)]
         case RangeValue(start, stop, step):
@@ -141,16 +208,47 @@ def flatten(operand: Operand) -> list[SSAValue]:
 def rebuild(like: Type, values: Iterator[SSAValue]) -> Operand:
     """The inverse of `flatten` for a type without arrays; takes as many values as it needs."""
     match like:
-        case Tuple(elements):
-            return TupleValue(tuple(rebuild(e, values) for e in elements))
-        case Array():
+        case Scalar():
+            return Value(next(values), like)
+        case Complex():
+            return ComplexValue(Value(next(values), like.part), Value(next(values), like.part))
+        case Tuple(elements, names, home):
+            return TupleValue(tuple(rebuild(e, values) for e in elements), names, home)
+        case Array() | Part():
             raise AssertionError("an array has more to it than its SSA value")
         case NoneType():
             return NONE
         case Function(found):
             return Static(found)
-        case Scalar():
-            return Value(next(values), like)
+
+
+def part_of(whole: Operand, given: tuple[SSAValue, ...]) -> Compound:
+    """A reference into an array."""
+    if isinstance(whole, ArrayRef):
+        return Compound((whole,), whole.type, given)
+    assert isinstance(whole, Compound)
+    return Compound(whole.parts, whole.array, (*whole.given, *given))
+
+
+def field_of(base: Compound, number: int) -> ArrayRef | Compound:
+    """One field of a record, or of all records of an array; sub-arrays have more axes."""
+    element = base.array.element
+    assert isinstance(element, Record)
+    before = sum(len(list(element_leaves(f.element))) for f in element.fields[:number])
+    field = element.fields[number]
+    count = len(list(element_leaves(field.element)))
+    ndim = base.array.ndim + len(field.shape)
+    array = replace(base.array, element=field.element, ndim=ndim)
+    return simplified(base.parts[before : before + count], array, base.given)
+
+
+def simplified(
+    parts: Sequence[ArrayRef], array: Array, given: tuple[SSAValue, ...]
+) -> ArrayRef | Compound:
+    """An array of real numbers is itself as long as no index is given."""
+    if isinstance(array.element, Scalar) and not given:
+        return parts[0]
+    return Compound(tuple(parts), array, given)
 
 
 def owners(array: ArrayRef) -> tuple[Origin, ...]:
@@ -163,6 +261,8 @@ def array_leaves(operand: Operand) -> list[ArrayRef]:
     match operand:
         case ArrayRef():
             return [operand]
+        case Compound(parts):
+            return list(parts)
         case TupleValue(elements):
             return [a for element in elements for a in array_leaves(element)]
         case _:

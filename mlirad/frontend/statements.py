@@ -19,6 +19,8 @@ from mlirad.frontend.iterables import Iteration
 from mlirad.frontend.liveness import Liveness, ordered_assignments
 from mlirad.frontend.operands import (
     ArrayRef,
+    ComplexValue,
+    Compound,
     Operand,
     RangeValue,
     Static,
@@ -36,7 +38,7 @@ def is_fixed(operand: Operand | None) -> bool:
     """Whether an operand is no number: an array, or a Python object."""
     if isinstance(operand, TupleValue):
         return any(is_fixed(element) for element in operand.elements)
-    return isinstance(operand, (ArrayRef, Static, RangeValue))
+    return isinstance(operand, (ArrayRef, Compound, Static, RangeValue))
 
 
 Carried = dict[str, Type | Choice]
@@ -89,16 +91,12 @@ class Statements(Calls):
             case ast.Name(id=name):
                 self.locate(node)
                 self.bind(name, operand)
-            case ast.Subscript():
-                array = self.must_be_array(self.expression(target.value), target)
-                found = self.subscripts(array, target)
+            case ast.Subscript() | ast.Attribute():
+                place = self.target(target, node)
                 self.locate(node)
-                if (indices := self.single(array, found)) is not None:
-                    self.store(array, indices, operand, node)
-                else:
-                    self.update(self.window_of(array, found), operand, node)
+                self.write(place, operand, node)
             case ast.Tuple(elts=targets):
-                if not isinstance(operand, TupleValue):
+                if not isinstance(operand, TupleValue) or operand.is_object:
                     what = f"{spell(operand)} cannot be unpacked"
                     raise self.typing_error(node, what, "only tuples can be")
                 if len(targets) != len(operand.elements):
@@ -106,15 +104,12 @@ class Statements(Calls):
                     raise self.typing_error(node, what)
                 for inner, element in zip(targets, operand.elements, strict=True):
                     self.assign_to(inner, element, node)
-            case ast.Attribute():
-                what = f"'{ast.unparse(target)}' cannot be assigned"
-                raise self.unsupported(node, what, "use a variable or an array element")
             case _:
                 raise self.refused(target)
 
     def augmented(self, node: ast.AugAssign) -> None:
         def combine(old: Value, new: Value) -> Value:
-            return self.operate(node.op, old, new, node)
+            return self.as_value(self.operate(node.op, old, new, node), node)
 
         match node.target:
             case ast.Name(id=name) as target:
@@ -122,22 +117,28 @@ class Statements(Calls):
                 if isinstance(left, ArrayRef):
                     self.update(left, self.expression(node.value), node, combine)
                     return
-                left = self.as_value(left, target)
-                self.bind(name, combine(left, self.value(node.value)))
-            case ast.Subscript() as target:
-                array = self.must_be_array(self.expression(target.value), target)
-                found = self.subscripts(array, target)
+                self.refuse_whole(left, node)
+                if not isinstance(left, ComplexValue):
+                    left = self.as_value(left, target)
+                self.bind(name, self.operate(node.op, left, self.number_of(node.value), node))
+            case ast.Subscript() | ast.Attribute() as target:
+                place = self.target(target, node)
                 self.locate(node)
-                if (indices := self.single(array, found)) is None:
-                    window = self.window_of(array, found)
-                    self.update(window, self.expression(node.value), node, combine)
+                if isinstance(place, ArrayRef):
+                    self.update(place, self.expression(node.value), node, combine)
                     return
-                old = self.load(array, indices)
-                new = combine(old, self.value(node.value))
+                self.refuse_whole(place, node)
+                old = self.read(place)
+                if not isinstance(old, (Value, ComplexValue)):
+                    old = self.as_value(old, target)
+                new = self.operate(node.op, old, self.number_of(node.value), node)
                 self.locate(node)
-                self.store(array, indices, new, node)
-            case target:
-                raise self.refused(target)
+                self.write(place, new, node)
+
+    def refuse_whole(self, operand: Operand, node: ast.AugAssign) -> None:
+        if isinstance(operand, Compound) and operand.rest:
+            what = f"'{ast.unparse(node)}' on {spell(operand)} is not compiled"
+            raise self.unsupported(node, what, "write a 'for' loop over its elements")
 
     # Control flow
 

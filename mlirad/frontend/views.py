@@ -245,7 +245,7 @@ class Views(Arrays):
             raise self.typing_error(node, what, "assign a number or an array")
         source = operand
         sizes = [self.size(target, axis) for axis in range(target.type.ndim)]
-        element = target.type.element
+        element = target.type.scalar
 
         def one_element(indices: list[SSAValue]) -> None:
             new = source if isinstance(source, Value) else self.broadcast(source, indices)

@@ -8,6 +8,7 @@ reverse sweep must keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import gcd
 
 import numpy as np
 
@@ -33,8 +34,22 @@ def bounds(array: AnyArray) -> tuple[int, int]:
     return low, high
 
 
+def interleave(a: AnyArray, b: AnyArray) -> bool:
+    """
+    Whether `a` and `b` lie between each other's elements, as two fields of one record array do.
+
+    All their strides are multiples of some number of bytes; modulo this number, the bytes of an
+    element of `a` are then others than those of an element of `b`.
+    """
+    period = gcd(*a.strides, *b.strides)
+    offset = (address(b) - address(a)) % period if period else 0
+    return a.itemsize <= offset <= period - b.itemsize
+
+
 def may_overlap(a: AnyArray, b: AnyArray) -> bool:
     """Whether `a` and `b` share a byte: exact where that is cheap to find out, else True."""
+    if interleave(a, b):
+        return False
     try:
         return _shares_memory(a, b, max_work=_MAX_WORK)
     except (ValueError, RuntimeError):  # numpy.exceptions.TooHardError is a RuntimeError

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mlirad.errors import ArgumentTypeError, MliradError, UnsupportedError
 from mlirad.frontend import types as t
+from mlirad.runtime import compounds
 
 AnyArray: TypeAlias = NDArray[Any]
 
@@ -36,10 +37,17 @@ _SCALARS: dict[type, t.Scalar] = {
     np.float32: t.FLOAT32,
     np.float64: t.FLOAT64,
 }
-_ELEMENTS: dict[np.dtype[Any], t.Scalar] = {
+_ELEMENTS: dict[np.dtype[Any], t.Scalar | t.Complex] = compounds.COMPLEX | {
     np.dtype(scalar): kind for scalar, kind in _SCALARS.items() if scalar not in (bool, float)
 }
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc)
+_COMPLEX: dict[type, t.Complex] = {
+    complex: t.COMPLEX128,
+    np.complex64: t.COMPLEX64,
+    np.complex128: t.COMPLEX128,
+}
+_PLAIN = frozenset({int, *_SCALARS})
+"""Types of values that consist of nothing else."""
 _FLAGS = 0x1 | 0x100 | 0x400  # C-contiguous, aligned, writable: what a type depends on
 
 
@@ -76,11 +84,27 @@ def type_of(value: object) -> t.Type:
         return _int_type(value)
     if value is None:
         return t.NoneType()
-    if is_tuple(value):
-        return t.Tuple(tuple(type_of(element) for element in value))
+    if (found := _COMPLEX.get(type(value))) is not None:
+        return found
+    if (elements := compounds.elements(value)) is not None:
+        return _tuple_type(type(value), elements)
     if isinstance(value, _FUNCTIONS) or hasattr(value, "py_func"):
         return t.Function(value)
     raise _refusal(value)
+
+
+def _tuple_type(kind: type, elements: Sequence[object]) -> t.Tuple:
+    names = compounds.field_names(kind)
+    found: list[t.Type] = []
+    for number, element in enumerate(elements):
+        try:
+            found.append(type_of(element))
+        except Refused as refused:
+            if not names:
+                raise
+            what = f"a {kind.__name__} whose {names[number]!r} is {refused.what}"
+            raise Refused(refused.kind, what, refused.way_out) from None
+    return t.Tuple(tuple(found), names, kind if names else None)
 
 
 def _int_type(value: int) -> t.Scalar:
@@ -100,35 +124,62 @@ def _array_type(array: AnyArray) -> t.Array:
         )
     element = _ELEMENTS.get(array.dtype)
     if element is None:
-        raise _dtype_refusal(array.dtype)
+        element = _record_type(array.dtype, array.dtype, "")
     flags = array.flags
-    return t.Array(
-        element,
-        array.ndim,
-        contiguous=flags.c_contiguous,
-        aligned=flags.aligned,
-        writable=flags.writeable and not overlaps_itself(array),
-    )
+    writable = flags.writeable and not overlaps_itself(array)
+    if isinstance(element, t.Scalar):
+        return t.Array(element, array.ndim, flags.c_contiguous, flags.aligned, writable)
+    aligned = all(view.flags.aligned for view in compounds.views(array))
+    return t.Array(element, array.ndim, contiguous=False, aligned=aligned, writable=writable)
 
 
-def _dtype_refusal(dtype: np.dtype[Any]) -> Refused:
-    what = f"an array of dtype {dtype}"
-    if not dtype.isnative:
-        native = dtype.newbyteorder("=")
-        return Refused(
-            ArgumentTypeError,
-            f"{what} (not this machine's byte order)",
-            f"pass x.astype({str(native)!r})",
+def _record_type(dtype: np.dtype[Any], whole: np.dtype[Any], path: str) -> t.Element:
+    """The type of an element; `path` leads to it in the dtype of an array."""
+    if (known := _ELEMENTS.get(dtype)) is not None:
+        return known
+    if not dtype.names:
+        raise _dtype_refusal(dtype, whole, path)
+    if (shared := compounds.overlapping_fields(dtype)) is not None:
+        raise Refused(
+            UnsupportedError,
+            f"an array of dtype {whole}, whose fields '{path}{shared[0]}' and '{path}{shared[1]}' "
+            "share memory",
+            "use a dtype in which each field has bytes of its own",
         )
-    if dtype.kind in "cV" and dtype.fields is not None:
-        return Refused(UnsupportedError, what, "pass its fields as separate arrays: x['field']")
-    if dtype.kind == "c":
-        return Refused(UnsupportedError, what, "pass x.real and x.imag as two arrays")
-    if dtype.kind == "f":
-        return Refused(ArgumentTypeError, what, "floating-point arrays are float32 or float64")
-    return Refused(
-        ArgumentTypeError, what, "arrays hold int8…int64, uint8…uint64, bool, float32 or float64"
-    )
+    fields: list[t.Field] = []
+    for name, inner, _ in compounds.field_offsets(dtype):
+        element = _record_type(inner.base, whole, f"{path}{name}.")
+        fields.append(t.Field(name, element, inner.shape))
+    return t.Record(tuple(fields))
+
+
+_KINDS = {
+    "O": "Python objects have no meaning in compiled code",
+    "S": "strings have no meaning in compiled code",
+    "U": "strings have no meaning in compiled code",
+    "M": "dates are not numbers here: pass x.astype('int64')",
+    "m": "times are not numbers here: pass x.astype('int64')",
+    "V": "bytes without fields have no meaning in compiled code",
+}
+
+
+def _dtype_refusal(dtype: np.dtype[Any], whole: np.dtype[Any], path: str) -> Refused:
+    what = f"an array of dtype {whole}"
+    if path:
+        what += f", whose field '{path[:-1]}' is {dtype}"
+    if not dtype.isnative:
+        native = "another dtype" if path else repr(str(dtype.newbyteorder("=")))
+        way_out = f"pass x.astype({native})" if not path else "convert it: x.astype(native_dtype)"
+        return Refused(ArgumentTypeError, f"{what} (not this machine's byte order)", way_out)
+    if dtype.kind in "fc":
+        names = "float32 or float64" if dtype.kind == "f" else "complex64 or complex128"
+        noun = "floating-point" if dtype.kind == "f" else "complex"
+        return Refused(ArgumentTypeError, what, f"{noun} arrays are {names}: pass x.astype(…)")
+    way_out = "arrays hold int8…int64, uint8…uint64, bool, floats, complex numbers or records"
+    way_out = _KINDS.get(dtype.kind, way_out)
+    if path:
+        way_out += "; leave the field out: x[['field', …]] is a view of the others"
+    return Refused(ArgumentTypeError, what, way_out)
 
 
 def _refusal(value: object) -> Refused:
@@ -144,11 +195,18 @@ def _refusal(value: object) -> Refused:
         return Refused(
             ArgumentTypeError, "None", "leave the parameter out, or pass an array or a number"
         )
-    if isinstance(value, (np.generic, complex)):
+    if isinstance(value, np.void):
         return Refused(
-            UnsupportedError if isinstance(value, complex) else ArgumentTypeError,
+            UnsupportedError,
+            "a record (one element of a structured array)",
+            "pass the array and an index, or a view of one element: x[i:i+1]",
+        )
+    if isinstance(value, np.generic):
+        return Refused(
+            ArgumentTypeError,
             f"{article} {kind}",
-            "numbers are bool, int, float or numpy's int8…uint64, bool_, float32, float64",
+            "numbers are bool, int, float, complex or numpy's int8…uint64, bool_, float32, "
+            "float64, complex64, complex128",
         )
     if isinstance(value, list):
         return Refused(ArgumentTypeError, "a list", "pass np.array(…) of it, or a tuple")
@@ -192,49 +250,74 @@ def key_of(value: object) -> object:
     if is_array(value):
         flags = value.flags
         if flags.c_contiguous:
-            return type(value), value.dtype, value.ndim, flags.num & _FLAGS
-        return type(value), value.dtype, value.ndim, flags.num & _FLAGS, overlaps_itself(value)
-    if is_tuple(value):
-        return tuple(key_of(element) for element in value)
-    if callable(value):
-        return value if getattr(value, "__hash__", None) else type(value)
-    if type(value) is int:
+            key = type(value), value.dtype, value.ndim, flags.num & _FLAGS
+        else:
+            folded = overlaps_itself(value)
+            key = type(value), value.dtype, value.ndim, flags.num & _FLAGS, folded
+        if value.dtype.kind == "V":
+            return *key, [view.flags.aligned for view in compounds.views(value)].count(False)
+        return key
+    kind = type(value)
+    if kind is int:
+        assert isinstance(value, int)
         return int if -(2**63) <= value < 2**63 else (int, 0 < value < 2**64)
-    return type(value)
+    if kind in _PLAIN:
+        return kind
+    if (elements := compounds.elements(value)) is not None:
+        return kind, *map(key_of, elements)
+    if callable(value):
+        return value if getattr(value, "__hash__", None) else kind
+    return kind
+
+
+def _dtype_kind(array: Any) -> str:
+    return array.dtype.kind
 
 
 def leaves(values: Sequence[object]) -> list[Any]:
-    """The values, tuples replaced by their elements, in order; `None` and functions left out."""
+    """
+    The values with tuples replaced by their elements, in order; an array of complex numbers or
+    records is replaced by views of its parts. `None` and functions are left out.
+    """
     flat: list[object] = []
     for value in values:
-        if is_tuple(value):
-            flat += leaves(value)
-        elif value is not None and not callable(value):
+        kind = type(value)
+        if kind in _PLAIN or (kind is np.ndarray and _dtype_kind(value) not in "cV"):
             flat.append(value)
+        elif (elements := compounds.elements(value)) is not None:
+            flat += leaves(elements)
+        elif value is not None and not callable(value):
+            flat += compounds.parts(value)
     return flat
 
 
-def flat_types(types: Sequence[t.Type]) -> Iterator[t.Scalar | t.Array]:
+def items(values: Sequence[object]) -> list[Any]:
+    """As `leaves`, but arrays of complex numbers and records, and complex numbers, are whole."""
+    return list(compounds.items(values))
+
+
+def flat_types(types: Sequence[t.Type]) -> Iterator[t.Leaf]:
     """The types of the leaves. `None` has no leaf."""
     for type_ in types:
-        match type_:
-            case t.Tuple(elements):
-                yield from flat_types(elements)
-            case t.NoneType() | t.Function():
-                pass
-            case _:
-                yield type_
+        yield from t.leaves(type_)
 
 
 def leaf_names(name: str, type_: t.Type) -> list[str]:
-    """`x` for a plain argument; `x[0]`, `x[1]`… for the elements of a tuple."""
+    """`x` for a plain argument; `x[0]`, `x.field`, `x.real`… for what consists of others."""
+    return [leaf for leaf, _ in t.named_leaves(name, type_)]
+
+
+def item_names(name: str, type_: t.Type) -> list[tuple[str, t.Type]]:
+    """The names and types of the items of a value."""
     match type_:
-        case t.Tuple(elements):
-            return [n for k, e in enumerate(elements) for n in leaf_names(f"{name}[{k}]", e)]
+        case t.Tuple(elements, names):
+            inner = [f"{name}.{n}" for n in names] or [f"{name}[{k}]" for k in range(len(elements))]
+            pairs = zip(inner, elements, strict=True)
+            return [item for n, element in pairs for item in item_names(n, element)]
         case t.NoneType() | t.Function():
             return []
         case _:
-            return [name]
+            return [(name, type_)]
 
 
 class Packer:
@@ -326,8 +409,11 @@ class Unpacker:
 
 def _build(type_: t.Type, values: Iterator[Any]) -> Any:
     match type_:
-        case t.Tuple(elements):
-            return tuple(_build(element, values) for element in elements)
+        case t.Tuple(elements, names, home):
+            return compounds.made(home, names, [_build(element, values) for element in elements])
+        case t.Complex():
+            real = next(values)
+            return complex(real, next(values))
         case t.NoneType() | t.Function():
             return None
         case t.Scalar("b"):

@@ -14,13 +14,15 @@ import numpy as np
 from mlirad.errors import AliasError, ArgumentTypeError, LaunchError, LaunchTypeError, MliradError
 from mlirad.frontend import types as t
 from mlirad.runtime import annotations as an
+from mlirad.runtime import compounds
 from mlirad.runtime.aliasing import overlapping_pairs
 from mlirad.runtime.arguments import (
     AnyArray,
     Refused,
     address,
     is_array,
-    is_tuple,
+    item_names,
+    items,
     leaf_names,
     leaves,
     overlaps_itself,
@@ -137,7 +139,7 @@ def _check_argument(argument: Argument) -> Iterator[Problem]:
             refused.kind, f"argument {argument.name!r} is {refused.what}", refused.way_out
         )
         return
-    names, values = leaf_names(argument.name, type_), leaves([argument.value])
+    named, values = item_names(argument.name, type_), items([argument.value])
     if argument.kind.shadowed and not _same_structure(argument.value, argument.shadow):
         yield Problem(
             ArgumentTypeError,
@@ -146,28 +148,28 @@ def _check_argument(argument: Argument) -> Iterator[Problem]:
             "a shadow has the type of its argument",
         )
         return
-    shadows = leaves([argument.shadow]) if argument.kind.shadowed else [None] * len(values)
+    shadows = items([argument.shadow]) if argument.kind.shadowed else [None] * len(values)
     carries = False
-    for name, value, shadow in zip(names, values, shadows, strict=True):
-        leaf = type_of(value)
+    for (name, item), value, shadow in zip(named, values, shadows, strict=True):
         if argument.kind is an.Const:
             continue
-        if isinstance(leaf, t.Scalar) and leaf.kind != "f" and isinstance(type_, t.Tuple):
+        if isinstance(item, t.Scalar) and item.kind != "f" and isinstance(type_, t.Tuple):
             continue  # an int among floats stays as it is
         carries = True
-        yield from _CHECKS[argument.kind](Argument(name, argument.kind, value, shadow), leaf)
+        yield from _CHECKS[argument.kind](Argument(name, argument.kind, value, shadow), item)
     if isinstance(type_, t.Tuple | t.Function) and argument.kind is not an.Const and not carries:
         yield _without_derivative(argument.name, type_, argument.kind)
 
 
 def _same_structure(value: Any, shadow: Any) -> bool:
-    if is_tuple(value):
-        return (
-            is_tuple(shadow)
-            and len(value) == len(shadow)
-            and all(map(_same_structure, value, shadow))
-        )
-    return not is_tuple(shadow)
+    inner, others = compounds.elements(value), compounds.elements(shadow)
+    if inner is None or others is None:
+        return inner is others
+    return (
+        type(value) is type(shadow)
+        and len(inner) == len(others)
+        and all(map(_same_structure, inner, others))
+    )
 
 
 def _without_derivative(name: str, type_: t.Type, kind: Kind) -> Problem:
@@ -207,12 +209,15 @@ def _check_dual(argument: Argument, type_: t.Type) -> Iterator[Problem]:
         yield from _check_shadow(argument, type_)
     elif isinstance(type_, t.Scalar) and type_.kind != "f":
         yield _integer_number(argument, type_)
-    elif not _is_number(argument.shadow):
+    elif not _is_tangent(argument.shadow, type_):
+        way_out = "the tangent of a number is a number"
+        if isinstance(type_, t.Complex):
+            way_out = "the tangent of a complex number is one: write complex(…)"
         yield Problem(
             ArgumentTypeError,
             f"the tangent of argument {argument.name!r} is {_describe(argument.shadow)}, "
             f"but the argument is {_a(type_)}",
-            "the tangent of a number is a number",
+            way_out,
         )
 
 
@@ -220,10 +225,16 @@ def _check_duplicated(argument: Argument, type_: t.Type) -> Iterator[Problem]:
     if isinstance(type_, t.Array):
         yield from _check_shadow(argument, type_)
     else:
+        way_out = "Duplicated is for arrays: annotate floats Active and other numbers Const"
+        if not argument.name.isidentifier():
+            way_out = (
+                "numbers beside arrays have no shadow to add to: pass them apart, or as arrays of "
+                "one element; grad and vjp take them as they are"
+            )
         yield Problem(
             ArgumentTypeError,
             f"argument {argument.name!r} is {_a(type_)}, but is annotated Duplicated",
-            "Duplicated is for arrays: annotate floats Active and other numbers Const",
+            way_out,
         )
 
 
@@ -236,7 +247,7 @@ _CHECKS: dict[Kind, Callable[[Argument, t.Type], Iterator[Problem]]] = {
 
 def _check_shadow(argument: Argument, type_: t.Array) -> Iterator[Problem]:
     name, value, shadow = argument.name, argument.value, argument.shadow
-    if type_.element.kind != "f":
+    if not t.carries_derivatives(type_):
         yield _without_derivative(name, type_, argument.kind)
         return
     if not is_array(shadow):
@@ -287,17 +298,20 @@ class _Buffer:
 def _buffers(arguments: Sequence[Argument]) -> Iterator[_Buffer]:
     for argument in arguments:
         try:
-            names = leaf_names(argument.name, type_of(argument.value))
+            type_ = type_of(argument.value)
         except Refused:
             continue
-        values = leaves([argument.value])
+        names, values = leaf_names(argument.name, type_), leaves([argument.value])
         shadows: list[Any] = leaves([argument.shadow])
         if not argument.kind.shadowed or len(shadows) != len(values):
             shadows = [None] * len(values)
-        for name, value, shadow in zip(names, values, shadows, strict=True):
+        whole = not isinstance(type_, t.Array) or isinstance(type_.element, t.Scalar)
+        for name, value, shadow, leaf in zip(names, values, shadows, t.leaves(type_), strict=True):
             if is_array(value):
                 usable = is_array(shadow) and shadow.shape == value.shape
-                yield _Buffer(name, argument.kind, value, shadow if usable else None)
+                # Ints in a record have no derivative and stay as they are.
+                kind = argument.kind if whole or t.is_float(leaf) else an.Const
+                yield _Buffer(name, kind, value, shadow if usable else None)
 
 
 def _check_overlaps(arguments: Sequence[Argument]) -> Iterator[Problem]:
@@ -368,7 +382,9 @@ def _overlap_alike(a: _Buffer, b: _Buffer) -> bool:
     )
 
 
-def _is_number(value: object) -> bool:
+def _is_tangent(value: object, type_: t.Type) -> bool:
+    if isinstance(type_, t.Complex):
+        return isinstance(value, (complex, np.complexfloating))
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

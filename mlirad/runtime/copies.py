@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.runtime import compounds
 from mlirad.runtime.aliasing import alias_partition, bounds
-from mlirad.runtime.arguments import AnyArray, address, is_tuple, leaves
+from mlirad.runtime.arguments import AnyArray, address, is_array, items
+from mlirad.runtime.recording import carries_derivatives
 
 _ALIGNMENT = 64
 
@@ -17,11 +19,11 @@ class Copies:
     """The values of a call as they are now; each use of them gets its own arrays."""
 
     def __init__(self, args: Sequence[Any]):
-        self._args = _rebuild(args, _copy_all(leaves(args)))
+        self._args = _rebuild(args, _copy_all(items(args)))
 
     def primals(self) -> tuple[Any, ...]:
         """Fresh copies."""
-        return _rebuild(self._args, _copy_all(leaves(self._args)))
+        return _rebuild(self._args, _copy_all(items(self._args)))
 
     def zeros(self, wanted: Sequence[bool]) -> dict[int, Any]:
         """Zeroed arrays for the `wanted` arguments, by position, that overlap as those do."""
@@ -29,14 +31,24 @@ class Copies:
         arrays = [self._args[k] for k in places]
         return dict(zip(places, _copy_all(arrays, zeroed=True), strict=True))
 
+    def item_zeros(self) -> list[list[Any]]:
+        """As `zeros`, of every float array in each argument, by item; `None` for other items."""
+        by_argument = [items([value]) for value in self._args]
+        flat = [item for found in by_argument for item in found]
+        wanted = [is_array(item) and carries_derivatives(item.dtype) for item in flat]
+        arrays = [item for item, want in zip(flat, wanted, strict=True) if want]
+        zeros = iter(_copy_all(arrays, zeroed=True))
+        rest = iter([next(zeros) if want else None for want in wanted])
+        return [[next(rest) for _ in found] for found in by_argument]
+
 
 def _rebuild(args: Sequence[Any], flat: list[Any]) -> tuple[Any, ...]:
     """`args` with the leaves replaced by those in `flat`."""
     rest = iter(flat)
 
     def build(value: Any) -> Any:
-        if is_tuple(value):
-            return tuple(build(element) for element in value)
+        if (elements := compounds.elements(value)) is not None:
+            return compounds.made_like(value, [build(element) for element in elements])
         return value if value is None or callable(value) else next(rest)
 
     return tuple(build(value) for value in args)

@@ -18,12 +18,26 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, TypeAlias, cast
 
 from mlirad.backends.native import EntrySignature, NativeObject, NativeType
-from mlirad.frontend.types import Array, Function, NoneType, Scalar, Tuple, Type
+from mlirad.frontend.types import (
+    Array,
+    Complex,
+    Element,
+    Field,
+    Function,
+    NoneType,
+    Part,
+    Record,
+    Scalar,
+    Tuple,
+    Type,
+)
 from mlirad.runtime.cache_key import key as key
 
 MAGIC = b"mlirad\x00\x01"
@@ -34,6 +48,10 @@ LIMIT = 512 * 2**20
 STALE_SECONDS = 3600
 """Age at which an unfinished file is taken to be left by a process that died."""
 
+Homes: TypeAlias = Mapping[str, type]
+"""Classes by `class_name`."""
+NO_HOMES: Homes = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -43,10 +61,14 @@ class Stored:
     result: Type
 
 
-def load(key: bytes) -> Stored | None:
-    """What was stored under `key`, by this process or another; None if there is nothing."""
+def load(key: bytes, homes: Homes = NO_HOMES) -> Stored | None:
+    """
+    What was stored under `key`, by this process or another; None if there is nothing.
+
+    `homes` are the classes of named tuples and dataclasses that the types may mention.
+    """
     folder = default_folder()
-    return None if folder is None else DiskCache(folder).load(key)
+    return None if folder is None else DiskCache(folder).load(key, homes)
 
 
 def store(key: bytes, native: NativeObject, result: Type) -> None:
@@ -84,7 +106,7 @@ class DiskCache:
     def path(self, key: bytes) -> Path:
         return self.folder / f"{key.hex()}.code"
 
-    def load(self, key: bytes) -> Stored | None:
+    def load(self, key: bytes, homes: Homes = NO_HOMES) -> Stored | None:
         """What was stored under `key`; None if nothing, or nothing whole, is there."""
         path = self.path(key)
         try:
@@ -94,7 +116,7 @@ class DiskCache:
                 data = file.read()
         except OSError:
             return None
-        stored = decode(key, data)
+        stored = decode(key, data, homes)
         if stored is not None:
             with contextlib.suppress(OSError):
                 os.utime(path)  # recently used
@@ -164,8 +186,11 @@ def encode(key: bytes, stored: Stored) -> bytes:
     return HEADER.pack(MAGIC, len(text), len(code), check) + text + code
 
 
-def decode(key: bytes, data: bytes) -> Stored | None:
-    """The inverse of `encode`; None unless `data` is exactly what it made for `key`."""
+def decode(key: bytes, data: bytes, homes: Homes = NO_HOMES) -> Stored | None:
+    """
+    The inverse of `encode`; None unless `data` is exactly what it made for `key`, and mentions
+    no class but those in `homes`.
+    """
     if len(data) < HEADER.size:
         return None
     magic, text_size, code_size, check = HEADER.unpack_from(data)
@@ -182,7 +207,10 @@ def decode(key: bytes, data: bytes) -> Stored | None:
         for name, (args, results) in metadata["entries"].items()
     }
     native = NativeObject(body[text_size:], entries, metadata["llvm"])
-    return Stored(native, _unpack(metadata["result"]))
+    try:
+        return Stored(native, _unpack(metadata["result"], homes))
+    except LookupError:
+        return None
 
 
 def _native(type_: NativeType) -> list[object]:
@@ -193,21 +221,67 @@ def _pack(type_: Type) -> list[Any]:
     match type_:
         case Scalar(kind, bits):
             return ["scalar", kind, bits]
+        case Complex(bits):
+            return ["complex", bits]
         case Array(element, ndim, contiguous, aligned, writable):
-            return ["array", _pack(element), ndim, contiguous, aligned, writable]
-        case Tuple(elements):
-            return ["tuple", *map(_pack, elements)]
+            return ["array", _pack_element(element), ndim, contiguous, aligned, writable]
+        case Tuple(elements, names, home):
+            return ["tuple", names, class_name(home), *map(_pack, elements)]
         case NoneType() | Function():  # which function it was is part of the key
             return ["none"]
+        case Part():
+            raise AssertionError("a reference is no argument")
 
 
-def _unpack(packed: list[Any]) -> Type:
+def _pack_element(element: Element) -> list[Any]:
+    if not isinstance(element, Record):
+        return _pack(element)
+    fields = [[f.name, _pack_element(f.element), f.shape] for f in element.fields]
+    return ["record", *fields]
+
+
+def homes_in(types: Iterable[Type]) -> dict[str, type]:
+    """
+    The classes in `types` by name.
+
+    Raises `LookupError` where two have one name: what is stored would not say which it means.
+    """
+    found: dict[str, type] = {}
+    for type_ in types:
+        if isinstance(type_, Tuple):
+            inner = homes_in(type_.elements)
+            inner |= {class_name(type_.home) or "": type_.home} if type_.home else {}
+            if any(found.get(name, home) is not home for name, home in inner.items()):
+                raise LookupError("two classes have one name")
+            found |= inner
+    return found
+
+
+def class_name(home: type | None) -> str | None:
+    return None if home is None else f"{home.__module__}.{home.__qualname__}"
+
+
+def _unpack_element(packed: list[Any]) -> Element:
+    match packed:
+        case ["record", *fields]:
+            unpacked = [Field(n, _unpack_element(e), tuple(shape)) for n, e, shape in fields]
+            return Record(tuple(unpacked))
+        case _:
+            return cast("Element", _unpack(packed, {}))
+
+
+def _unpack(packed: list[Any], homes: Homes) -> Type:
     match packed:
         case ["scalar", kind, bits]:
             return Scalar(kind, bits)
         case ["array", element, *rest]:
-            return Array(cast(Scalar, _unpack(element)), *rest)
-        case ["tuple", *elements]:
-            return Tuple(tuple(map(_unpack, elements)))
+            return Array(_unpack_element(element), *rest)
+        case ["complex", bits]:
+            return Complex(bits)
+        case ["tuple", names, home, *elements]:
+            if home is not None and home not in homes:
+                raise LookupError(home)
+            kind = None if home is None else homes[home]
+            return Tuple(tuple(_unpack(e, homes) for e in elements), tuple(names), kind)
         case _:
             return NoneType()

@@ -18,8 +18,8 @@ from typing import Protocol, Self, cast
 import numpy as np
 
 from mlirad.errors import AliasError, ArgumentTypeError, RecordingError
-from mlirad.runtime import recording
-from mlirad.runtime.arguments import overlaps_itself
+from mlirad.runtime import compounds, recording
+from mlirad.runtime.arguments import is_array, overlaps_itself
 from mlirad.runtime.recording import Array, Launchable, Mode, Residuals, carries_derivatives
 from mlirad.runtime.shadows import Buffer, Shadows
 
@@ -55,14 +55,23 @@ class AssignStep:
 
     def reverse(self) -> None:
         """Takes the shadow of `x` and adds it to that of the value."""
-        cotangent = self.shadow.copy()
-        self.shadow[...] = 0
-        if self.source is None:
+        if self.shadow.dtype.fields is None:
+            self.give(self.shadow, self.source)
             return
-        cotangent = sum_to(cotangent, self.source.shape)
-        if self.source.dtype.kind != "c":  # the imaginary part was dropped
+        targets = compounds.views(self.shadow)
+        sources = [None] * len(targets) if self.source is None else compounds.views(self.source)
+        for target, source in zip(targets, sources, strict=True):  # fields match by position
+            self.give(target, source if carries_derivatives(target.dtype) else None)
+
+    def give(self, shadow: Array, source: Array | None) -> None:
+        cotangent = shadow.copy()
+        shadow[...] = 0
+        if source is None:
+            return
+        cotangent = sum_to(cotangent, source.shape)
+        if source.dtype.kind != "c":  # the imaginary part was dropped
             cotangent = np.real(cotangent)
-        np.add(self.source, cotangent, out=self.source, casting="same_kind")
+        np.add(source, cotangent, out=source, casting="same_kind")
 
     def discard(self) -> None:
         pass
@@ -111,8 +120,8 @@ class Tape:
     when it writes exactly the bytes that were there.
 
     Args:
-        arrays: numpy arrays of floats, whose contents at the start of the `with` are the
-            independent variables.
+        arrays: numpy arrays of floats, complex numbers or records, whose contents at the start of
+            the `with` are the independent variables.
         mode: `Reverse` or `Forward`.
 
     Raises:
@@ -369,6 +378,15 @@ def unassignable(x: object, v: object) -> str:
         return f"assign() writes to a numpy array, not to {kind_of(x)}"
     if not isinstance(v, np.ndarray | np.generic | int | float | complex):
         return f"assign() takes a number or a numpy array as value, not {kind_of(v)}"
+    if isinstance(v, np.void):
+        return "assign() takes arrays: a record is a view of one\n  pass it as one: x[i:i+1]"
+    sides: list[object] = [x, v]
+    known = [side.dtype for side in sides if is_array(side)]
+    if any(dtype.fields for dtype in known) and known[0] != known[-1]:
+        return (
+            f"assign() to an array of {known[0]} takes records of the same dtype, not {known[1]}\n"
+            "  assign one field: tape.assign(x['field'], v)"
+        )
     return ""
 
 

@@ -7,7 +7,7 @@ negative indices, neighbours, index arrays that are written, chained comparisons
 
 from __future__ import annotations
 
-from tests.random.generator import HEADER, KERNEL_HEADER, Generator
+from tests.fuzz.generator import HEADER, KERNEL_HEADER, Generator
 
 HELPER = """
 def helper{number}(a, b, idx, x, n):

@@ -61,7 +61,9 @@ def main() -> int:
         if done % 1000 == 0:
             print(f"{done} programs, {time.perf_counter() - start:.0f} s", flush=True)
     print(f"{options.count - len(failed)} passed, {len(failed)} failed {sorted(failed)}")
-    print(f"{(time.perf_counter() - start) / options.count:.3f} s per program")
+    wall, used = time.perf_counter() - start, os.times()
+    cores = (used.children_user + used.children_system) / options.count
+    print(f"{wall / options.count:.3f} s per program, {cores:.3f} s of one core")
     return bool(failed)
 
 

@@ -2,7 +2,8 @@
 Random programs with more of the language, and host functions that launch several kernels.
 
 On top of `Generator`: helpers with early returns and stores, returns from inside loops, swaps,
-negative indices, neighbours, index arrays that are written, chained comparisons, float `%`.
+negative indices, neighbours, index arrays that are written, chained comparisons, float `%`, tuples,
+loops that change their own bounds or never end by themselves, strides, atomic additions.
 """
 
 from __future__ import annotations
@@ -17,6 +18,17 @@ def helper{number}(a, b, idx, x, n):
     k = n
     if x > 0.9:
         return s2 - 0.1
+"""
+
+PAIRS = """
+def pair(p, q, k):
+    if k % 2 == 0:
+        return math.sin(p + q), p * 0.5
+    return q * 0.7, math.cos(p * q + k)
+
+def sum2(both):
+    p, q = both
+    return p * 0.6 - q * 0.3
 """
 
 HOST = """
@@ -62,6 +74,7 @@ class WideGenerator(Generator):
         return "\n".join(self.lines) + "\n"
 
     def write_helpers(self) -> None:
+        self.add(0, PAIRS)
         for number in range(self.choice.randrange(3)):
             self.returns = True
             self.add(0, HELPER.format(number=number))
@@ -81,13 +94,13 @@ class WideGenerator(Generator):
         name = f"step{self.choice.randrange(kernels)}"
         arrays = self.pick("a, b", "b, a", "a, a", "b, b", "a, b")
         number = self.pick("x", "0.3", "x * 0.5 + k", "math.sin(x)")
-        launch = f"{name}[2, 2]({arrays}, idx, {number}, {self.pick('n', 'k % 4', '2')})"
+        sizes = self.pick("2, 2", "1, 3", "2, 3", "n, 2", "3, n % 2 + 1")
+        launch = f"{name}[{sizes}]({arrays}, idx, {number}, {self.pick('n', 'k % 4', '2')})"
         kind = self.choice.random()
         if kind < 0.45 or depth > 2:
             self.add(depth, launch)
         elif kind < 0.7:
-            counter = f"i{self.names}"
-            self.names += 1
+            counter = self.counter()
             self.add(depth, f"for {counter} in range({self.pick('n', '2', 'k % 3', '3, 0, -2')}):")
             self.launches(depth + 1, kernels)
             self.add(depth + 1, f"k = k + {counter}")
@@ -101,44 +114,126 @@ class WideGenerator(Generator):
             self.launches(depth, kernels)
 
     def statement(self, depth: int) -> None:
-        if self.choice.random() > 0.3:
+        if self.choice.random() > 0.4 or self.budget <= 0:
             super().statement(depth)
             return
-        kind = self.choice.randrange(8)
-        if kind == 0:
-            p, q = f"a[{self.index()}]", f"{self.pick('a', 'b')}[{self.index()}]"
-            self.add(depth, f"{p}, {q} = {q}, {p}")
-        elif kind == 1:
-            self.add(depth, "s0, s1 = s1, s0 * 0.5")
-        elif kind == 2:
-            self.add(depth, f"idx[{self.integer()} % 5] = ({self.integer()} + 1) % 5")
-        elif kind == 3 and self.helpers:
-            name = f"helper{self.choice.randrange(self.helpers)}"
-            arrays = self.pick("a, b", "b, a", "a, a")
-            call = f"{name}({arrays}, idx, {self.bounded(1)}, {self.integer()} % 4)"
-            self.add(depth, f"{self.pick('s0', 's1', 's2')} = {call}")
-        elif kind == 4 and (self.returns or self.threads) and depth > 1:
-            self.add(depth, f"if {self.condition()}:")
-            self.add(depth + 1, f"return {self.bounded(1)}" if self.returns else "return")
-        elif kind == 5:
-            counter = f"i{self.names}"
-            self.names += 1
-            array = self.pick("a", "b")
-            bounds = self.pick(f"len({array})", f"1, {array}.shape[0]", "n - 2, len(a) - 1")
-            self.add(depth, f"for {counter} in range({bounds}):")
-            factor = self.pick("0.5", "s1", "x")
-            self.add(
-                depth + 1,
-                f"{array}[{counter}] = math.sin({array}[{counter} - 1] * {factor}"
-                f" + {array}[-{counter} % 5])",
+        self.choice.choice(
+            (
+                *(self.swap, self.rotate, self.store_index, self.call_helper, self.leave),
+                *(self.neighbours, self.chain, self.cast, self.call_pair, self.shrinking_loop),
+                *(self.after_loop, self.endless, self.add_atomically, self.stride),
             )
-        elif kind == 6:
-            self.add(depth, f"if -0.337 < {self.leaf()} < 0.419 <= {self.leaf()} + 1.0:")
-            self.block(depth + 1, 1)
-            self.add(depth, f"elif {self.condition()}:")
-            self.block(depth + 1, 1)
-        else:
-            self.add(depth, f"s2 = math.cos(s0 + {self.integer()}) * float({self.integer()} % 3)")
+        )(depth)
+
+    def swap(self, depth: int) -> None:
+        p, q = f"a[{self.index()}]", f"{self.pick('a', 'b')}[{self.index()}]"
+        self.add(depth, f"{p}, {q} = {q}, {p}")
+
+    def rotate(self, depth: int) -> None:
+        self.add(depth, self.pick("s0, s1 = s1, s0 * 0.5", "s0, (s1, s2) = s2, (s0, s1 * 0.7)"))
+
+    def store_index(self, depth: int) -> None:
+        self.add(depth, f"idx[{self.integer()} % 5] = ({self.integer()} + 1) % 5")
+
+    def call_helper(self, depth: int) -> None:
+        if not self.helpers:
+            return self.cast(depth)
+        name = f"helper{self.choice.randrange(self.helpers)}"
+        arrays = self.pick("a, b", "b, a", "a, a")
+        call = f"{name}({arrays}, idx, {self.bounded(1)}, {self.integer()} % 4)"
+        target = self.pick("s0", "s1", "s2")
+        self.add(depth, self.pick(f"{target} = {call}", f"{target} = {call} + {target} * {call}"))
+
+    def leave(self, depth: int) -> None:
+        if depth == 1 or not (self.returns or self.threads):
+            return self.rotate(depth)
+        self.add(depth, f"if {self.condition()}:")
+        self.add(depth + 1, f"return {self.bounded(1)}" if self.returns else "return")
+
+    def neighbours(self, depth: int) -> None:
+        counter, array = self.counter(), self.pick("a", "b")
+        bounds = self.pick(f"len({array})", f"1, {array}.shape[0]", "n - 2, len(a) - 1")
+        self.add(depth, f"for {counter} in range({bounds}):")
+        factor = self.pick("0.5", "s1", "x")
+        self.add(
+            depth + 1,
+            f"{array}[{counter}] = math.sin({array}[{counter} - 1] * {factor}"
+            f" + {array}[-{counter} % 5])",
+        )
+
+    def chain(self, depth: int) -> None:
+        self.add(depth, f"if -0.337 < {self.leaf()} < 0.419 <= {self.leaf()} + 1.0:")
+        self.block(depth + 1, 1)
+        self.add(depth, f"elif {self.condition()}:")
+        self.block(depth + 1, 1)
+
+    def cast(self, depth: int) -> None:
+        number = self.pick(f"float({self.integer()} % 3)", f"int({self.leaf()} * 2.3)")
+        self.add(depth, f"s2 = math.cos(s0 + {self.integer()}) * {number}")
+
+    def call_pair(self, depth: int) -> None:
+        targets = self.pick("s0, s1", "s2, s0", f"a[{self.index()}], s1", "s1, b[k % 5]")
+        call = f"pair({self.bounded(1)}, {self.leaf()}, {self.integer()})"
+        self.add(depth, self.pick(f"{targets} = {call}", f"s1 = {call}[1]", f"s0 = sum2({call})"))
+
+    def shrinking_loop(self, depth: int) -> None:
+        """The bound changes inside, which Python does not look at."""
+        counter, bound = self.counter(), f"m{self.names}"
+        self.add(depth, f"{bound} = {self.integer()} % 5")
+        self.add(depth, f"for {counter} in range({self.pick('', '-1, ')}{bound}):")
+        self.add(depth + 1, f"{bound} = {bound} * 2 - {counter}")
+        self.body(depth, counter)
+        self.add(depth, f"s1 = math.cos(s1 + {bound} % 4)")
+
+    def after_loop(self, depth: int) -> None:
+        counter = self.counter()
+        self.add(depth, f"{counter} = n")
+        self.loop_over(depth, counter)
+        self.add(depth, f"k = ({counter} + {self.integer()}) % 6 - 2")
+
+    def endless(self, depth: int) -> None:
+        counter = self.counter()
+        self.add(depth, f"{counter} = {self.pick('0', '-2', 'k % 3')}")
+        self.add(depth, "while True:")
+        self.add(depth + 1, f"{counter} += 1")
+        self.add(depth + 1, f"if {counter} > {self.pick('3', 'n')} or {self.condition()}:")
+        self.add(depth + 2, "break")
+        self.body(depth, counter)
+
+    def add_atomically(self, depth: int) -> None:
+        if not self.threads:
+            return self.swap(depth)
+        place = f"{self.pick('a', 'b')}, {self.index()}"
+        self.add(depth, f"gpu.atomic.add({place}, {self.bounded(1)} * 0.5)")
+
+    def stride(self, depth: int) -> None:
+        if not self.threads:
+            return self.shrinking_loop(depth)
+        counter = self.counter()
+        self.add(depth, f"for {counter} in range(g, 5, gpu.gridsize(1)):")
+        self.body(depth, counter)
+
+    def counter(self) -> str:
+        self.names += 1
+        return f"i{self.names - 1}"
+
+    def loop_over(self, depth: int, counter: str) -> None:
+        self.add(depth, f"for {counter} in range({self.choice.choice(self.ranges())}):")
+        self.body(depth, counter)
+
+    def body(self, depth: int, counter: str) -> None:
+        self.loops.append(counter)
+        self.block(depth + 1, 1 + self.choice.randrange(2))
+        self.loops.pop()
+
+    def ranges(self) -> list[str]:
+        more = ["0, 5, k % 2 + 1", "3, -3, -(k % 3) - 1", "n, 0, -n - 1", "-3, 7, n + 1"]
+        outer = [f"{i}, n" for i in self.loops] + [f"4, {i}, -1" for i in self.loops]
+        return super().ranges() + more + outer + [f"{i} % 4 + 2, {i} % 3, -2" for i in self.loops]
+
+    def whole(self) -> str:
+        more = ("4 // (k % 3 + 1) - 3", "-k % 5", "k % -3", "(k - 7) // 2", "min(k, n) - 1")
+        return self.pick(super().whole(), *more, "abs(k) % 4", "(k << 1) & 7", "k ^ n")
 
     def index(self) -> str:
         if self.choice.random() > 0.3:

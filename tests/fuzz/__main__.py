@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -52,6 +53,8 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["MLIRAD_CACHE"] = "0"
     seeds = range(options.first, options.first + options.count)
+    with tempfile.TemporaryDirectory() as folder:
+        check_quickly(make_case(1), Path(folder))  # loads what all processes will need
     start, failed = time.perf_counter(), list[int]()
     how = partial(check_seed, ordinary=options.ordinary)
     for done, outcome in enumerate(in_parallel(how, seeds, options.batch, options.jobs), 1):

@@ -37,6 +37,10 @@ def atomic_add(array: Any, index: int, value: Any) -> None:
     array[index] = array[index] + value
 
 
+def zeros(shape: Any, dtype: Any = None) -> np.ndarray:
+    return np.full(shape, 0.0, dtype=object)
+
+
 class Launches:
     """A kernel under the interpreter: one thread after the other."""
 
@@ -51,7 +55,10 @@ class Launches:
         for thread in range(threads):
             self.space["grid"] = lambda _, t=thread: t
             self.space["gpu"] = types.SimpleNamespace(
-                atomic=atomic, gridsize=lambda _: threads, grid=self.space["grid"]
+                atomic=atomic,
+                gridsize=lambda _: threads,
+                grid=self.space["grid"],
+                local=types.SimpleNamespace(array=zeros),
             )
             self.kernel(*args)
 
@@ -114,7 +121,8 @@ class Case:
         """
         tangents = zip(self.memory, self.tangents, strict=True)
         duals = np.array([Dual(v, t) for v, t in tangents], dtype=object)
-        space: dict[str, Any] = {"math": DualMath}
+        numpy = types.SimpleNamespace(zeros=zeros, float64=float)
+        space: dict[str, Any] = {"math": DualMath, "np": numpy}
         exec(self.source, space)
         for name in [n for n in space if n.startswith("step")]:
             space[name] = Launches(space[name], space)

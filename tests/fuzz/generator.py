@@ -96,7 +96,7 @@ class Generator:
         return self.pick("(k + 1) % 9", "k * 2 % 7 - 3", "idx[k % 5]", "k // 2 - n")
 
     def store(self, depth: int) -> None:
-        place = f"{self.pick('a', 'b')}[{self.index()}]"
+        place = self.place()
         if self.choice.random() < 0.3:
             self.add(depth, f"{place} {self.pick('*=', '-=')} {self.bounded()} * 0.5")
             self.add(depth, f"{place} = math.tanh({place})")
@@ -142,7 +142,7 @@ class Generator:
         self.loops.pop()
 
     def condition(self) -> str:
-        left = self.pick("s0", "s1", "s2", f"a[{self.index()}]", f"b[{self.index()}]")
+        left = self.pick("s0", "s1", "s2", self.place(), self.place())
         simple = f"{left} {self.pick('<', '>')} {self.pick('0.137', '-0.211', '0.419', 's1 * 0.7')}"
         whole = f"{self.integer()} % 2 == {self.pick('0', '1')}"
         return self.pick(simple, simple, whole, f"{whole} or {simple}", f"not ({simple})")
@@ -156,10 +156,12 @@ class Generator:
         cast = "int(abs(s0) * 3.3) % 5"
         return self.pick(plain, plain, plain, self.pick("0", "-1", "3"), "idx[k % 5]", cast)
 
+    def place(self) -> str:
+        """An element of an array."""
+        return f"{self.pick('a', 'b')}[{self.index()}]"
+
     def leaf(self) -> str:
-        return self.pick(
-            "s0", "s1", "s2", "x", f"a[{self.index()}]", f"b[{self.index()}]", "0.7", "-1.3"
-        )
+        return self.pick("s0", "s1", "s2", "x", self.place(), self.place(), "0.7", "-1.3")
 
     def bounded(self, level: int = 0) -> str:
         """An expression with values of moderate size."""

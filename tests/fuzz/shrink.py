@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,7 @@ def fails(case: Case, check: Check) -> str | None:
     """How `case` fails, if plain Python can run it."""
 
     def whole(work: Case, folder: Path) -> None:
+        warnings.simplefilter("ignore", SyntaxWarning)
         try:
             work.interpret()
         except Exception as error:

@@ -45,6 +45,10 @@ class WideGenerator(Generator):
         self.helpers = 0
         self.returns = False
         self.threads = False
+        self.device = False
+        """Whether kernels call what is written."""
+        self.arrays: list[str] = []
+        """Names of windows and local arrays, of one dimension and at least one element."""
 
     def function(self) -> str:
         self.lines = []
@@ -56,14 +60,14 @@ class WideGenerator(Generator):
         return "\n".join(self.lines) + "\n"
 
     def kernel(self) -> str:
-        self.lines = []
+        self.lines, self.device = [], True
         self.write_helpers()
         self.write_kernel("program", 4)
         return "\n".join(self.lines) + "\n"
 
     def host(self) -> str:
         """Kernels and a function that launches them, and does nothing else to the arrays."""
-        self.lines = []
+        self.lines, self.device = [], True
         self.write_helpers()
         kernels = 1 + self.choice.randrange(3)
         for number in range(kernels):
@@ -122,6 +126,8 @@ class WideGenerator(Generator):
                 *(self.swap, self.rotate, self.store_index, self.call_helper, self.leave),
                 *(self.neighbours, self.chain, self.cast, self.call_pair, self.shrinking_loop),
                 *(self.after_loop, self.endless, self.add_atomically, self.stride),
+                *(self.window, self.window, self.local_array, self.whole_window, self.matrix),
+                *(self.swapped_arrays, self.chosen_array),
             )
         )(depth)
 
@@ -178,7 +184,7 @@ class WideGenerator(Generator):
 
     def shrinking_loop(self, depth: int) -> None:
         """The bound changes inside, which Python does not look at."""
-        counter, bound = self.counter(), f"m{self.names}"
+        counter, bound = self.counter(), self.named("t")
         self.add(depth, f"{bound} = {self.integer()} % 5")
         self.add(depth, f"for {counter} in range({self.pick('', '-1, ')}{bound}):")
         self.add(depth + 1, f"{bound} = {bound} * 2 - {counter}")
@@ -212,6 +218,95 @@ class WideGenerator(Generator):
         counter = self.counter()
         self.add(depth, f"for {counter} in range(g, 5, gpu.gridsize(1)):")
         self.body(depth, counter)
+
+    def whole_array(self) -> str:
+        """An array of five elements."""
+        return self.pick("a", "b", "a", "b", "a[::-1]", "b[::-1]")
+
+    def named(self, prefix: str) -> str:
+        self.names += 1
+        return f"{prefix}{self.names - 1}"
+
+    def window(self, depth: int) -> None:
+        name, array = self.named("v"), self.choice.choice(["a", "b", *self.arrays])
+        bounds = ["1:4", "::-1", "::2", "1::2", "-2:", f"{self.integer()} % 4:"]
+        bounds += [f":{self.integer()} % 4 + 1", "4:0:-2", f"::{self.integer()} % 3 + 1"]
+        if array not in ("a", "b"):
+            bounds = ["::-1", "::2", ":1", "-2:"]  # not empty, however short it is
+        self.add(depth, f"{name} = {array}[{self.choice.choice(bounds)}]")
+        self.arrays.append(name)
+
+    def local_array(self, depth: int) -> None:
+        name = self.named("w")
+        if self.device:
+            self.add(depth, f"{name} = gpu.local.array({self.pick('1', '3', '5')}, np.float64)")
+            self.add(depth, f"{name}[:] = {self.bounded(1)}")
+        else:
+            self.add(depth, f"{name} = np.zeros({self.pick('2', '5', 'n + 1', 'k % 3 + 1')})")
+        self.arrays.append(name)
+
+    def whole_window(self, depth: int) -> None:
+        target, source = self.pick("a", "b"), self.pick("a", "b")
+        copies = [f"{target}[1:4] = {source}[{self.pick('0:3', '2:5', '3:0:-1')}]"]
+        copies.append(f"{target}[::2] = {source}[1:4]")
+        if self.device:  # where copies between arrays that may overlap are refused
+            copies = []
+        change = self.pick(
+            *copies,
+            f"{target}[{self.integer()} % 5:] = {self.bounded(1)}",
+            f"{target}[{self.integer()} % 3::2] *= {self.pick('0.7', '-0.6', 's1 * 0.3')}",
+        )
+        self.add(depth, change)
+        if "s1" in change:
+            self.add(depth, "s1 = math.sin(s1)")
+
+    def matrix(self, depth: int) -> None:
+        if self.device:
+            return self.local_array(depth)
+        name, row = self.named("m"), self.named("r")
+        self.add(depth, f"{name} = np.zeros(({self.pick('2, 3', '3, 2', 'n + 1, 2')}))")
+        self.add(depth, f"{name}[{self.integer()} % 2, 1] = {self.bounded(1)}")
+        self.add(depth, f"{name}[{self.integer()} % 2] = {self.bounded(1)}")
+        taken = self.pick(f"{name}[{self.integer()} % 2]", f"{name}[:, 1]", f"{name}.T[0]")
+        self.add(depth, f"{row} = {taken}")
+        self.arrays.append(row)
+
+    def swapped_arrays(self, depth: int) -> None:
+        p, q, counter = self.named("p"), self.named("q"), self.counter()
+        self.add(depth, f"{p}, {q} = {self.whole_array()}, {self.whole_array()}")
+        self.add(depth, f"for {counter} in range({self.pick('3', 'n', 'k % 4')}):")
+        change = f"{p}[{counter} % 5] = math.sin({q}[{self.index()}] * {self.bounded(1)})"
+        swap = f"{p}, {q} = {q}, {p}"
+        lines = [change, swap] if self.choice.random() < 0.5 else [swap, change]
+        if self.choice.random() < 0.4:
+            lines[lines.index(swap)] = f"if {self.condition()}:\n{'    ' * (depth + 2)}{swap}"
+        for line in lines:
+            self.add(depth + 1, line)
+        self.arrays += [p, q]
+
+    def chosen_array(self, depth: int) -> None:
+        name = self.named("c")
+        choices = [self.whole_array(), self.pick("a[1:3]", "b[::2]", self.whole_array())]
+        self.choice.shuffle(choices)
+        if self.choice.random() < 0.5:
+            self.add(depth, f"{name} = {choices[0]}")
+            self.add(depth, f"if {self.condition()}:")
+            self.add(depth + 1, f"{name} = {choices[1]}")
+        else:
+            self.add(depth, f"{name} = {choices[0]} if {self.condition()} else {choices[1]}")
+        self.add(depth, f"{name}[{self.integer()} % len({name})] = {self.bounded(1)}")
+        self.arrays.append(name)
+
+    def block(self, depth: int, length: int) -> None:
+        known = list(self.arrays)
+        super().block(depth, length)
+        self.arrays = known
+
+    def place(self) -> str:
+        if not self.arrays or self.choice.random() > 0.5:
+            return super().place()
+        name = self.choice.choice(self.arrays)
+        return f"{name}[{self.pick('0', '-1', f'{self.integer()} % len({name})')}]"
 
     def counter(self) -> str:
         self.names += 1

@@ -272,7 +272,8 @@ class Body:
             return operand
         what = f"a number is needed here, but this is {spell(operand)}"
         if isinstance(operand, ArrayRef):
-            raise self.typing_error(node, what, "index it to get one element")
+            way_out = "index it to get one element; a whole array takes a 'for' loop"
+            raise self.typing_error(node, what, way_out)
         raise self.typing_error(node, what)
 
     def truth(self, node: ast.expr) -> SSAValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from types import FunctionType
 
@@ -15,6 +16,7 @@ from mlirad.frontend import functions
 from mlirad.frontend.allocations import maker
 from mlirad.frontend.body import Callee
 from mlirad.frontend.builder import Value
+from mlirad.frontend.declared import declared
 from mlirad.frontend.intrinsics import Intrinsics
 from mlirad.frontend.operands import (
     ArrayRef,
@@ -27,17 +29,33 @@ from mlirad.frontend.operands import (
     type_of,
 )
 from mlirad.frontend.source import unwrap
+from mlirad.frontend.types import NoneType, Type
 
 KERNELS = "kernels"
 FORALL_BLOCK = 128
 """Threads per block of `kernel.forall(n)`."""
+
+OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 WAYS_OUT = {
     "print": "store the numbers in an array argument and print them outside",
     "enumerate": "use it in 'for i, v in enumerate(…)'",
     "zip": "use it in 'for a, b in zip(…)'",
     "reversed": "use it in 'for v in reversed(…)'",
-    "sum": "write a 'for' loop",
+    **dict.fromkeys(("sum", "any", "all", "map", "filter", "sorted"), "write a 'for' loop"),
+    **dict.fromkeys(
+        ("isinstance", "type", "getattr", "hasattr", "callable"),
+        "types are known while compiling: write one function per type",
+    ),
+    **dict.fromkeys(
+        ("float16", "longdouble"), "numbers are float32 or float64: use np.float32 or np.float64"
+    ),
+    **dict.fromkeys(("complex", "complex64", "complex128"), "use two floats"),
+    **dict.fromkeys(
+        ("input", "open", "exec", "eval", "id", "time", "rand", "random", "normal"),
+        "call it outside and pass what it gives as an argument",
+    ),
+    **dict.fromkeys(("list", "dict", "set", "str"), "use a tuple, or an array that is an argument"),
 }
 
 
@@ -64,7 +82,7 @@ def bind_arguments(
     """
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
-    if code.co_flags & 0x0C:
+    if code.co_flags & OPEN:
         raise TypeError(f"'{function.__name__}' takes '*' arguments, which are not compiled")
     names, by_position = code.co_varnames[:count], code.co_argcount
     if len(positional) > by_position:
@@ -120,10 +138,12 @@ class Calls(Intrinsics):
             what = f"kernel '{self.spelling(node.func)}' is called without a grid"
             raise self.typing_error(node, what, "launch it: kernel[grid, block](…)")
         if (function := unwrap(called.object)) is not None:
-            return self.function_call(function, node)
-        name = getattr(called.object, "__name__", None) or self.spelling(node.func)
+            return self.function_call(function, called.object, node)
+        name = getattr(called.object, "__name__", None) or ""
         way_out = WAYS_OUT.get(name, "write it with loops and scalar functions")
-        raise self.unsupported(node, f"'{name}' is not compiled", way_out)
+        spelled = self.spelling(node.func)
+        written = spelled if spelled.endswith(name) else name  # `f` may stand for anything
+        raise self.unsupported(node, f"'{written}' is not compiled", way_out)
 
     def stop_gradient(self, node: ast.Call) -> Operand:
         if len(node.args) != 1 or node.keywords:
@@ -186,6 +206,9 @@ class Calls(Intrinsics):
         positional: list[object] = []
         for argument in node.args:
             positional.append(self.expression(argument))
+        if function.__code__.co_flags & OPEN:
+            what = f"'{function.__name__}' takes '*' arguments, which are not compiled"
+            raise self.unsupported(node, what, "name each argument, or pass a tuple")
         keywords: dict[str, object] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -202,12 +225,13 @@ class Calls(Intrinsics):
             if isinstance(o, (Value, ArrayRef, TupleValue, Static))
         ]
 
-    def function_call(self, function: FunctionType, node: ast.Call) -> Operand:
+    def function_call(self, function: FunctionType, found: object, node: ast.Call) -> Operand:
         """A call of another Python function, compiled for these argument types."""
         arguments = self.arguments_of(function, node)
         callee: Callee = self.program.function(
             function, arguments, self.device, self.source.where(node)
         )
+        self.check_declared(found, arguments, callee.result, node)
         operands = [ssa for argument in arguments for ssa in flatten(argument)]
         self.locate(node)
         call = self.builder.insert(func.CallOp(callee.symbol, operands, callee.result_types))
@@ -238,6 +262,17 @@ class Calls(Intrinsics):
                 return None
             case _:
                 return None
+
+    def check_declared(
+        self, found: object, arguments: Sequence[Operand], result: Type, node: ast.Call
+    ) -> None:
+        """What a numba object was declared with must not be lost silently."""
+        name, says = self.spelling(node.func), declared(found)
+        types = [type_of(operand) or NoneType() for operand in arguments]
+        if problem := says.lost(name):
+            raise self.unsupported(node, *problem)
+        if problem := says.converted(name, types, result):
+            raise self.typing_error(node, *problem)
 
     def launch_sizes(self, operand: Operand, node: ast.AST) -> list[SSAValue]:
         """One, two or three sizes, filled up with ones."""
@@ -273,6 +308,7 @@ class Calls(Intrinsics):
             if not isinstance(operand, Static) and type_of(operand) is None:
                 raise self.typing_error(node, f"a kernel cannot take {spell(operand)}")
         symbol = self.program.kernel(function, arguments)
+        self.check_declared(kernel, arguments, NoneType(), node)
         operands = [ssa for argument in arguments for ssa in flatten(argument)]
         reference = SymbolRefAttr(KERNELS, [StringAttr(symbol)])
         self.builder.insert(gpu.LaunchFuncOp(reference, grid, block, None, operands))

@@ -98,6 +98,8 @@ class Statements(Calls):
                 else:
                     self.update(self.window_of(array, found), operand, node)
             case ast.Tuple(elts=targets):
+                for starred in (t for t in targets if isinstance(t, ast.Starred)):
+                    raise self.refused(starred)
                 if not isinstance(operand, TupleValue):
                     what = f"{spell(operand)} cannot be unpacked"
                     raise self.typing_error(node, what, "only tuples can be")

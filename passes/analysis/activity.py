@@ -162,8 +162,16 @@ def transfers(op: Operation, where: MemoryResult) -> Iterator[tuple[Cell, Cell]]
                     yield from pairs(source, target, where)
 
 
+Reached = dict[tuple[Function, tuple[int, ...], bool], list[bool]]
+"""For kernels: which arguments are reached from given ones, forwards or backwards."""
+
+
 def launch_flows(
-    op: gpu.LaunchFuncOp, where: MemoryResult, seen: Collection[Cell], backwards: bool
+    op: gpu.LaunchFuncOp,
+    where: MemoryResult,
+    seen: Collection[Cell],
+    backwards: bool,
+    known_kernels: Reached,
 ) -> Iterator[tuple[SSAValue, SSAValue]]:
     """
     Pairs of kernel operands along which the kernel passes derivatives, as far as they start
@@ -176,19 +184,21 @@ def launch_flows(
     ]
     if not known:
         return
-    inner = analyze(kernel, () if backwards else known, known if backwards else ())
-    reached = inner.is_useful if backwards else inner.is_varied
+    key = (kernel, tuple(known), backwards)
+    if key not in known_kernels:
+        inner = analyze(kernel, () if backwards else known, known if backwards else ())
+        reaches = inner.is_useful if backwards else inner.is_varied
+        known_kernels[key] = [reaches(argument) for argument in body(kernel).args]
     start = operands[known[0]]
-    for operand, argument in zip(operands, body(kernel).args, strict=True):
-        if reached(argument):
+    for operand, reached in zip(operands, known_kernels[key], strict=True):
+        if reached:
             yield (operand, start) if backwards else (start, operand)
 
 
-def grow(
-    seen: set[Cell], edges: Sequence[Edge], where: MemoryResult, *, backwards: bool
-) -> None:
+def grow(seen: set[Cell], edges: Sequence[Edge], where: MemoryResult, *, backwards: bool) -> None:
     """Follows `edges` from what is `seen` until that adds nothing: loops and memory feed back."""
     ordered = edges[::-1] if backwards else edges
+    known_kernels: Reached = {}
     size = -1
     while size != len(seen):
         size = len(seen)
@@ -196,7 +206,7 @@ def grow(
             if isinstance(edge, tuple):
                 follow(edge, seen, backwards)
                 continue
-            for source, target in launch_flows(edge, where, seen, backwards):
+            for source, target in launch_flows(edge, where, seen, backwards, known_kernels):
                 for pair in pairs(source, target, where):
                     follow(pair, seen, backwards)
 

@@ -40,7 +40,7 @@ class Generator:
         self.lines: list[str] = []
         self.loops: list[str] = []
         self.names = 0
-        self.budget = self.choice.choice((8, 14, 24))
+        self.budget = self.choice.choice((5, 10, 20))
         """Statements that may still be written, beyond what the syntax needs."""
 
     def function(self) -> str:

@@ -127,7 +127,7 @@ class WideGenerator(Generator):
                 *(self.neighbours, self.chain, self.cast, self.call_pair, self.shrinking_loop),
                 *(self.after_loop, self.endless, self.add_atomically, self.stride),
                 *(self.window, self.window, self.local_array, self.whole_window, self.matrix),
-                *(self.swapped_arrays, self.chosen_array),
+                *(self.swapped_arrays, self.chosen_array, self.loop_over_elements),
             )
         )(depth)
 
@@ -296,6 +296,26 @@ class WideGenerator(Generator):
             self.add(depth, f"{name} = {choices[0]} if {self.condition()} else {choices[1]}")
         self.add(depth, f"{name}[{self.integer()} % len({name})] = {self.bounded(1)}")
         self.arrays.append(name)
+
+    def loop_over_elements(self, depth: int) -> None:
+        counter, value = self.counter(), self.named("e")
+        array = self.choice.choice([self.whole_array(), *self.arrays])
+        other = self.choice.choice([self.whole_array(), "b[1:4]", "a[::2]"])
+        head = self.pick(
+            f"for {value} in {array}:",
+            f"for {value} in {array}:",
+            f"for {counter}, {value} in enumerate({array}):",
+            f"for {value}, s1 in zip({array}, {other}):",
+            f"for {value} in reversed({array}):",
+            f"for {value} in (s0, x, 0.5):",
+        )
+        self.add(depth, head)
+        self.add(depth + 1, f"s0 = math.sin(s0 * {value} + {self.bounded(1)})")
+        if "enumerate" in head:
+            self.loops.append(counter)
+        self.block(depth + 1, 1)
+        if "enumerate" in head:
+            self.loops.pop()
 
     def block(self, depth: int, length: int) -> None:
         known = list(self.arrays)

@@ -141,8 +141,9 @@ class Calls(Intrinsics):
             return self.function_call(function, called.object, node)
         name = getattr(called.object, "__name__", None) or ""
         way_out = WAYS_OUT.get(name, "write it with loops and scalar functions")
-        spelled = self.spelling(node.func)
-        written = spelled if spelled.endswith(name) else name  # `f` may stand for anything
+        written = self.spelling(node.func)
+        if name and written in self.env:  # an argument that stands for it
+            written = name
         raise self.unsupported(node, f"'{written}' is not compiled", way_out)
 
     def stop_gradient(self, node: ast.Call) -> Operand:

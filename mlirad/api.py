@@ -7,8 +7,9 @@ from typing import Any, overload
 
 from mlirad.callables import ConfiguredKernel, Function, Kernel
 from mlirad.derived import DerivedProgram, Kind
-from mlirad.errors import ArgumentTypeError, LaunchTypeError, UnsupportedError
-from mlirad.frontend.source import refuse_open_parameters, unwrap
+from mlirad.errors import ArgumentTypeError, LaunchTypeError, UnsupportedError, describe
+from mlirad.frontend.declared import declared
+from mlirad.frontend.source import beginning, refuse_open_parameters, unwrap
 from mlirad.program import Program, PythonProgram
 from mlirad.runtime import checks
 from mlirad.runtime.annotations import Active, Annotation, Const, Dual
@@ -40,7 +41,8 @@ def kernel(
         return kernel
     if isinstance(function, Kernel):
         return function
-    return Kernel(PythonProgram(_python(function, "kernel"), is_kernel=True))
+    plain = _python(function, "kernel")
+    return Kernel(PythonProgram(plain, is_kernel=True, declared=declared(function)))
 
 
 @overload
@@ -66,7 +68,8 @@ def jit(
         return jit
     if isinstance(function, Function):
         return function
-    return Function(PythonProgram(_python(function, "jit"), is_kernel=False))
+    plain = _python(function, "jit")
+    return Function(PythonProgram(plain, is_kernel=False, declared=declared(function)))
 
 
 def _check_options(what: str, options: dict[str, object]) -> None:
@@ -90,6 +93,8 @@ def _python(function: object, what: str) -> Any:
             "  for second derivatives, nest forward and reverse: forward(reverse(f, …), …)"
         )
     refuse_open_parameters(plain)
+    if problem := declared(function).lost(plain.__name__):
+        raise UnsupportedError(describe(beginning(plain), *problem))
     return plain
 
 
@@ -182,14 +187,19 @@ def as_callable(f: object) -> Kernel | Function:
     """`f` itself if it is compiled by mlirad; a `Function` of it if it is plain Python."""
     if isinstance(f, (Kernel, Function)):
         return f
-    plain = _python(f, "reverse, forward and autodiff")
+    plain, says = _python(f, "reverse, forward and autodiff"), declared(f)
     launched = f is not plain and "cuda" in type(f).__module__.split(".")
     attribute = "__mlirad_kernel__" if launched else "__mlirad_function__"
     held: object = getattr(plain, attribute, None)
     # functools.wraps copies attributes, hence the comparison
     if isinstance(held, (Kernel, Function)) and held.py_func is plain:
-        return held
-    found = kernel(plain) if launched else jit(plain)
+        if declared(held) == says:
+            return held
+    found = (
+        Kernel(PythonProgram(plain, is_kernel=True, declared=says))
+        if launched
+        else Function(PythonProgram(plain, is_kernel=False, declared=says))
+    )
     setattr(plain, attribute, found)  # what is compiled lives as long as the function
     return found
 

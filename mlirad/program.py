@@ -15,6 +15,9 @@ from inspect import Signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from mlirad.errors import ArgumentTypeError, describe
+from mlirad.frontend.declared import NOTHING, Declared
+from mlirad.frontend.source import beginning
 from mlirad.frontend.types import Type
 from mlirad.runtime.checks import check_types, report
 
@@ -88,6 +91,8 @@ class PythonProgram(Program):
 
     function: FunctionType
     is_kernel: bool
+    declared: Declared = NOTHING
+    """What the numba object around the function says."""
     name: str = field(init=False)
     parameters: tuple[str, ...] = field(init=False)
 
@@ -106,6 +111,8 @@ class PythonProgram(Program):
         lowered = lower_function(
             self.function, tuple(types), kernel=self.is_kernel, alias=tuple(alias)
         )
+        if problem := self.declared.converted(self.name, types, lowered.result):
+            raise ArgumentTypeError(describe(beginning(self.function), *problem))
         return Lowered(lowered.module, lowered.name, lowered.result, tuple(types))
 
     def verify(self, args: Sequence[Any]) -> None:
@@ -114,4 +121,5 @@ class PythonProgram(Program):
     def fingerprint(self) -> bytes:
         from mlirad.runtime.fingerprint import fingerprint
 
-        return fingerprint(self.function) + (b"kernel" if self.is_kernel else b"jit")
+        kind = b"kernel" if self.is_kernel else b"jit"
+        return fingerprint(self.function) + kind + repr(self.declared).encode()

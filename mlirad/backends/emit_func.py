@@ -96,7 +96,7 @@ def write_function(module: ModuleWriter, function: func.FuncOp) -> FunctionInfo:
     else:
         w.do("ret void")
     if w.can_fail:
-        w.start("fail")
+        w.write_leaving()
         w.do(f"ret {result} zeroinitializer" if results else "ret void")
     name = function.sym_name.data
     head = f"define internal {result} {body_name(name)}({', '.join(texts)}) #1 {{"

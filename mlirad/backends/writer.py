@@ -152,6 +152,7 @@ class FunctionWriter:
         # (by handle), and at the end of the block.
         self.live: dict[str, str] = {}
         self.scoped: list[str] = []
+        self._leaving: dict[tuple[str, ...], str] = {}
         self._next = 0
 
     def fresh(self, hint: str | None = None) -> str:
@@ -265,11 +266,29 @@ class FunctionWriter:
     def leave_if(self, failed: str) -> None:
         """Leaves the function early, freeing what it still holds, if `failed`."""
         self.can_fail = True
-        stop, go = self.new_label("failed"), self.new_label("go")
+        stop, go = self.leaving((*self.scoped, *self.live.values())), self.new_label("go")
         self.do(f"br i1 {failed}, label %{stop}, label %{go}, !prof !0")
-        self.start(stop)
-        self.lines += [*self.live.values(), *self.scoped, "br label %fail"]
         self.start(go)
+
+    def leaving(self, pending: tuple[str, ...]) -> str:
+        """
+        The label of code that does `pending`, the last first, and leaves the function.
+
+        Written once and shared: with a copy for everything that may fail, the code would grow
+        with the square of the number of caches.
+        """
+        for done in range(len(pending), 0, -1):
+            if pending[:done] in self._leaving:
+                break
+            self._leaving[pending[:done]] = self.new_label("failed")
+        return self._leaving.get(pending, "fail")
+
+    def write_leaving(self) -> None:
+        """Writes the code that `leaving` named, and the block `fail` up to its `ret`."""
+        for pending, label in self._leaving.items():
+            following = self._leaving.get(pending[:-1], "fail")
+            self.lines += [f"{label}:", pending[-1], f"br label %{following}"]
+        self.start("fail")
 
     def leave_if_failed(self) -> None:
         """Leaves the function early if a call has failed."""

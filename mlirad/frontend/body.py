@@ -305,7 +305,8 @@ class Body:
         if isinstance(operand, Compound) and not operand.rest:
             raise self.typing_error(node, what, "take one of its fields")
         if isinstance(operand, (ArrayRef, Compound)):
-            raise self.typing_error(node, what, "index it to get one element")
+            way_out = "index it to get one element; a whole array takes a 'for' loop"
+            raise self.typing_error(node, what, way_out)
         raise self.typing_error(node, what)
 
     def truth(self, node: ast.expr) -> SSAValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from dataclasses import is_dataclass
 from types import FunctionType
@@ -16,6 +17,7 @@ from mlirad.frontend import functions
 from mlirad.frontend.allocations import maker
 from mlirad.frontend.body import Callee
 from mlirad.frontend.builder import Value
+from mlirad.frontend.declared import declared
 from mlirad.frontend.intrinsics import Intrinsics
 from mlirad.frontend.operands import (
     ArrayRef,
@@ -31,17 +33,33 @@ from mlirad.frontend.operands import (
     type_of,
 )
 from mlirad.frontend.source import unwrap
+from mlirad.frontend.types import NoneType, Type
 
 KERNELS = "kernels"
 FORALL_BLOCK = 128
 """Threads per block of `kernel.forall(n)`."""
+
+OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 WAYS_OUT = {
     "print": "store the numbers in an array argument and print them outside",
     "enumerate": "use it in 'for i, v in enumerate(…)'",
     "zip": "use it in 'for a, b in zip(…)'",
     "reversed": "use it in 'for v in reversed(…)'",
-    "sum": "write a 'for' loop",
+    **dict.fromkeys(("sum", "any", "all", "map", "filter", "sorted"), "write a 'for' loop"),
+    **dict.fromkeys(
+        ("isinstance", "type", "getattr", "hasattr", "callable"),
+        "types are known while compiling: write one function per type",
+    ),
+    **dict.fromkeys(
+        ("float16", "longdouble"), "numbers are float32 or float64: use np.float32 or np.float64"
+    ),
+    **dict.fromkeys(("complex", "complex64", "complex128"), "use two floats"),
+    **dict.fromkeys(
+        ("input", "open", "exec", "eval", "id", "time", "rand", "random", "normal"),
+        "call it outside and pass what it gives as an argument",
+    ),
+    **dict.fromkeys(("list", "dict", "set", "str"), "use a tuple, or an array that is an argument"),
 }
 
 
@@ -73,7 +91,7 @@ def bind_arguments(
     """
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
-    if code.co_flags & 0x0C:
+    if code.co_flags & OPEN:
         raise TypeError(f"'{function.__name__}' takes '*' arguments, which are not compiled")
     names, by_position = code.co_varnames[:count], code.co_argcount
     if len(positional) > by_position:
@@ -132,14 +150,17 @@ class Calls(Intrinsics):
             what = f"kernel '{self.spelling(node.func)}' is called without a grid"
             raise self.typing_error(node, what, "launch it: kernel[grid, block](…)")
         if (function := unwrap(called.object)) is not None:
-            return self.function_call(function, node)
+            return self.function_call(function, called.object, node)
         if isinstance(called.object, type) and hasattr(called.object, "_fields"):
             return self.named_tuple(called.object, node)
-        name = getattr(called.object, "__name__", None) or self.spelling(node.func)
+        name = getattr(called.object, "__name__", None) or ""
         way_out = WAYS_OUT.get(name, "write it with loops and scalar functions")
         if is_dataclass(called.object):
             way_out = "instances of dataclasses are arguments only: return a named tuple or a tuple"
-        raise self.unsupported(node, f"'{name}' is not compiled", way_out)
+        written = self.spelling(node.func)
+        if name and written in self.env:  # an argument that stands for it
+            written = name
+        raise self.unsupported(node, f"'{written}' is not compiled", way_out)
 
     def stop_gradient(self, node: ast.Call) -> Operand:
         if len(node.args) != 1 or node.keywords:
@@ -252,6 +273,9 @@ class Calls(Intrinsics):
         positional: list[object] = []
         for argument in node.args:
             positional.append(self.expression(argument))
+        if function.__code__.co_flags & OPEN:
+            what = f"'{function.__name__}' takes '*' arguments, which are not compiled"
+            raise self.unsupported(node, what, "name each argument, or pass a tuple")
         keywords: dict[str, object] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -268,12 +292,13 @@ class Calls(Intrinsics):
             if isinstance(o, (Value, ComplexValue, ArrayRef, Compound, TupleValue, Static))
         ]
 
-    def function_call(self, function: FunctionType, node: ast.Call) -> Operand:
+    def function_call(self, function: FunctionType, found: object, node: ast.Call) -> Operand:
         """A call of another Python function, compiled for these argument types."""
         arguments = self.arguments_of(function, node)
         callee: Callee = self.program.function(
             function, arguments, self.device, self.source.where(node)
         )
+        self.check_declared(found, arguments, callee.result, node)
         operands = [ssa for argument in arguments for ssa in flatten(argument)]
         self.locate(node)
         call = self.builder.insert(func.CallOp(callee.symbol, operands, callee.result_types))
@@ -304,6 +329,17 @@ class Calls(Intrinsics):
                 return None
             case _:
                 return None
+
+    def check_declared(
+        self, found: object, arguments: Sequence[Operand], result: Type, node: ast.Call
+    ) -> None:
+        """What a numba object was declared with must not be lost silently."""
+        name, says = self.spelling(node.func), declared(found)
+        types = [type_of(operand) or NoneType() for operand in arguments]
+        if problem := says.lost(name):
+            raise self.unsupported(node, *problem)
+        if problem := says.converted(name, types, result):
+            raise self.typing_error(node, *problem)
 
     def launch_sizes(self, operand: Operand, node: ast.AST) -> list[SSAValue]:
         """One, two or three sizes, filled up with ones."""
@@ -339,6 +375,7 @@ class Calls(Intrinsics):
             if not isinstance(operand, Static) and type_of(operand) is None:
                 raise self.typing_error(node, f"a kernel cannot take {spell(operand)}")
         symbol = self.program.kernel(function, arguments)
+        self.check_declared(kernel, arguments, NoneType(), node)
         operands = [ssa for argument in arguments for ssa in flatten(argument)]
         reference = SymbolRefAttr(KERNELS, [StringAttr(symbol)])
         self.builder.insert(gpu.LaunchFuncOp(reference, grid, block, None, operands))

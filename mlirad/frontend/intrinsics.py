@@ -66,7 +66,8 @@ class Intrinsics(Allocations):
         if path in SPACES:
             return self.fixed_array(path, node)
         if node.keywords:
-            raise self.typing_error(node, f"'{path}' takes no keyword arguments")
+            what = f"'{path}' takes no keyword arguments"
+            raise self.typing_error(node, what, "pass them by position")
         match path:
             case "grid" | "gridsize":
                 return self.grid(path, node)

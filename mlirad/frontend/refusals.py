@@ -33,6 +33,7 @@ SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.Raise: ("'raise' is not compiled", "store an error number in an array argument"),
     ast.Set: ("sets are not compiled", "use an array that is an argument"),
     ast.SetComp: ("comprehensions are not compiled", "write a 'for' loop"),
+    ast.Slice: ("slices of tuples are not compiled", "index single elements with literals"),
     ast.Starred: ("'*' unpacking is not compiled", "name each element"),
     ast.Try: ("'try' is not compiled", "test for the condition with 'if'"),
     ast.TryStar: ("'try' is not compiled", "test for the condition with 'if'"),

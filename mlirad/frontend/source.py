@@ -66,13 +66,14 @@ def read(function: Callable[..., object]) -> Source:
             f"a Python function is needed, but got {function!r} of type '{type(function).__name__}'"
         )
     code = plain.__code__
-    filename, place = code.co_filename, Place(code.co_filename, code.co_firstlineno, 1)
+    filename, place = code.co_filename, beginning(plain)
     if plain.__name__ == "<lambda>":
         raise UnsupportedError(
             describe(place, "a lambda cannot be compiled", "write it with 'def'")
         )
     if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
-        what = f"'{plain.__name__}' is a generator or coroutine, which is not compiled"
+        kind = "coroutine" if inspect.iscoroutinefunction(plain) else "generator"
+        what = f"'{plain.__name__}' is a {kind}, which is not compiled"
         raise UnsupportedError(
             describe(place, what, "store the values in an array that is an argument")
         )
@@ -84,6 +85,11 @@ def read(function: Callable[..., object]) -> Source:
             describe(place, what, "define it in a file (not in exec or a bare prompt)")
         ) from None
     return Source(plain, filename, parse(lines, start, place))
+
+
+def beginning(function: Callable[..., object]) -> Place:
+    code = function.__code__
+    return Place(code.co_filename, code.co_firstlineno, 1)
 
 
 def refuse_open_parameters(function: FunctionType) -> None:
@@ -100,7 +106,7 @@ def refuse_open_parameters(function: FunctionType) -> None:
         way_out = "remove the '*' from its parameters"
     else:
         return
-    raise UnsupportedError(describe(Place(code.co_filename, code.co_firstlineno, 1), what, way_out))
+    raise UnsupportedError(describe(beginning(function), what, way_out))
 
 
 def parse(lines: list[str], start: int, place: Place) -> ast.FunctionDef:

@@ -96,6 +96,8 @@ class Statements(Calls):
                 self.locate(node)
                 self.write(place, operand, node)
             case ast.Tuple(elts=targets):
+                for starred in (t for t in targets if isinstance(t, ast.Starred)):
+                    raise self.refused(starred)
                 if not isinstance(operand, TupleValue) or operand.is_object:
                     what = f"{spell(operand)} cannot be unpacked"
                     raise self.typing_error(node, what, "only tuples can be")

@@ -24,6 +24,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from mlirad.frontend.declared import declared
 from mlirad.frontend.source import unwrap
 
 LIBRARIES = frozenset(
@@ -138,7 +139,7 @@ class _Walk:
     def _wrapper(self, value: object) -> None:
         """The object around a function: a kernel, or what numba makes of one."""
         kind = type(value)
-        self.put("wrapper", kind.__module__, kind.__qualname__)
+        self.put("wrapper", kind.__module__, kind.__qualname__, repr(declared(value)))
         more = getattr(value, "__mlirad_fingerprint__", None)
         if more is not None and not self._hold(value):
             self.value(more(), kind.__qualname__)

@@ -16,7 +16,7 @@ func.func @f(%x: f64, %c: f64) -> f64 {   // %x active
 ```
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, gpu, memref, scf
@@ -86,17 +86,18 @@ def analyze(
     """
     where = memory.analyze(function)
     block = body(function)
+    edges = list(find_edges(block, where))
     forward: set[Cell] = set()
     for i in varied:
         forward.update(cells(block.args[i], where))
-    grow(forward, lambda: spread_forward(block, forward, where))
+    grow(forward, edges, where, backwards=False)
     backward: set[Cell] = set()
     for i in useful:
         backward.update(cells(block.args[i], where))
     returned = terminator(block).operands
     for i in useful_results:
         backward.update(cells(returned[i], where))
-    grow(backward, lambda: spread_backward(block, backward, where))
+    grow(backward, edges, where, backwards=True)
     partial = ActivityResult(frozenset(forward), frozenset(backward), where, frozenset())
     active_ops: set[Operation] = set()
     collect_active_ops(block, partial, active_ops)
@@ -112,47 +113,65 @@ def cells(value: SSAValue, where: MemoryResult) -> Iterator[Cell]:
         yield value
 
 
-def transfers(
-    op: Operation, where: MemoryResult, seen: Collection[Cell], backwards: bool
-) -> Iterator[tuple[Cell, Cell]]:
+def pairs(source: SSAValue, target: SSAValue, where: MemoryResult) -> Iterator[tuple[Cell, Cell]]:
+    for a in cells(source, where):
+        for b in cells(target, where):
+            yield a, b
+
+
+Edge = tuple[Cell, Cell] | gpu.LaunchFuncOp
+"""A source and a target, or a launch, whose pairs depend on what is known."""
+
+
+def find_edges(block: Block, where: MemoryResult) -> Iterator[Edge]:
+    """Along what the ops of `block` pass derivatives, in program order."""
+    for op in block.ops:
+        if isinstance(op, gpu.LaunchFuncOp):
+            yield op
+        elif not is_terminator(op):
+            yield from transfers(op, where)
+        for inner in blocks(op):
+            yield from find_edges(inner, where)
+
+
+def transfers(op: Operation, where: MemoryResult) -> Iterator[tuple[Cell, Cell]]:
     """The (source, target) pairs of cells along which `op` passes derivatives."""
-
-    def pairs(source: SSAValue, target: SSAValue) -> Iterator[tuple[Cell, Cell]]:
-        for a in cells(source, where):
-            for b in cells(target, where):
-                yield a, b
-
     match op:
         case StopGradientOp() | InitOp() | FreeOp():
             return
         case memref.LoadOp():
-            yield from pairs(op.memref, op.res)
+            yield from pairs(op.memref, op.res, where)
         case memref.StoreOp():
-            yield from pairs(op.value, op.memref)
+            yield from pairs(op.value, op.memref, where)
         case memref.AtomicRMWOp():
-            yield from pairs(op.value, op.memref)
-            yield from pairs(op.memref, op.result)
+            yield from pairs(op.value, op.memref, where)
+            yield from pairs(op.memref, op.result, where)
         case memref.CopyOp():
-            yield from pairs(op.source, op.destination)
+            yield from pairs(op.source, op.destination, where)
         case PushOp():
-            yield from pairs(op.value, op.cache)
+            yield from pairs(op.value, op.cache, where)
         case PopOp():
-            yield from pairs(op.cache, op.value)
+            yield from pairs(op.cache, op.value, where)
         case AccumulateOp():
-            yield from pairs(op.value, op.shadow)
+            yield from pairs(op.value, op.shadow, where)
         case TakeOp():
-            yield from pairs(op.shadow, op.value)
-        case gpu.LaunchFuncOp():
-            for source, target in launch_flows(op, where, seen, backwards):
-                yield from pairs(source, target)
+            yield from pairs(op.shadow, op.value, where)
         case _:
             for source, target in flows(op):
                 if not is_memory(target):
-                    yield from pairs(source, target)
+                    yield from pairs(source, target, where)
+
+
+Reached = dict[tuple[Function, tuple[int, ...], bool], list[bool]]
+"""For kernels: which arguments are reached from given ones, forwards or backwards."""
 
 
 def launch_flows(
-    op: gpu.LaunchFuncOp, where: MemoryResult, seen: Collection[Cell], backwards: bool
+    op: gpu.LaunchFuncOp,
+    where: MemoryResult,
+    seen: Collection[Cell],
+    backwards: bool,
+    known_kernels: Reached,
 ) -> Iterator[tuple[SSAValue, SSAValue]]:
     """
     Pairs of kernel operands along which the kernel passes derivatives, as far as they start
@@ -165,40 +184,37 @@ def launch_flows(
     ]
     if not known:
         return
-    inner = analyze(kernel, () if backwards else known, known if backwards else ())
-    reached = inner.is_useful if backwards else inner.is_varied
+    key = (kernel, tuple(known), backwards)
+    if key not in known_kernels:
+        inner = analyze(kernel, () if backwards else known, known if backwards else ())
+        reaches = inner.is_useful if backwards else inner.is_varied
+        known_kernels[key] = [reaches(argument) for argument in body(kernel).args]
     start = operands[known[0]]
-    for operand, argument in zip(operands, body(kernel).args, strict=True):
-        if reached(argument):
+    for operand, reached in zip(operands, known_kernels[key], strict=True):
+        if reached:
             yield (operand, start) if backwards else (start, operand)
 
 
-def grow(cells: set[Cell], step: Callable[[], None]) -> None:
-    """Repeats `step` until it adds nothing: loops and memory feed back."""
+def grow(seen: set[Cell], edges: Sequence[Edge], where: MemoryResult, *, backwards: bool) -> None:
+    """Follows `edges` from what is `seen` until that adds nothing: loops and memory feed back."""
+    ordered = edges[::-1] if backwards else edges
+    known_kernels: Reached = {}
     size = -1
-    while size != len(cells):
-        size = len(cells)
-        step()
+    while size != len(seen):
+        size = len(seen)
+        for edge in ordered:
+            if isinstance(edge, tuple):
+                follow(edge, seen, backwards)
+                continue
+            for source, target in launch_flows(edge, where, seen, backwards, known_kernels):
+                for pair in pairs(source, target, where):
+                    follow(pair, seen, backwards)
 
 
-def spread_forward(block: Block, varied: set[Cell], where: MemoryResult) -> None:
-    for op in block.ops:
-        if not is_terminator(op):
-            for source, target in transfers(op, where, varied, backwards=False):
-                if source in varied:
-                    varied.add(target)
-        for inner in blocks(op):
-            spread_forward(inner, varied, where)
-
-
-def spread_backward(block: Block, useful: set[Cell], where: MemoryResult) -> None:
-    for op in reversed(block.ops):
-        for inner in blocks(op):
-            spread_backward(inner, useful, where)
-        if not is_terminator(op):
-            for source, target in transfers(op, where, useful, backwards=True):
-                if target in useful:
-                    useful.add(source)
+def follow(pair: tuple[Cell, Cell], seen: set[Cell], backwards: bool) -> None:
+    source, target = pair[::-1] if backwards else pair
+    if source in seen:
+        seen.add(target)
 
 
 def is_terminator(op: Operation) -> bool:

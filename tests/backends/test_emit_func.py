@@ -6,6 +6,7 @@ import pytest
 from mlirad.backends import cpu
 from mlirad.backends.emit_llvm import emit
 from mlirad.errors import UnsupportedError
+from tests.backends.conftest import parse_module
 
 STACKS = "\n".join(
     f"""func.func private @mlirad_stack_push_{t}(i64, {t})
@@ -263,3 +264,24 @@ def test_only_what_entries_reach_is_written(ops):
     text = emit(ops.module)
     assert '@"both.body"' in text
     assert cpu.optimized_llvm(ops.module).count("define") < text.count("define")
+
+
+def many_stacks(count: int) -> str:
+    """A function that makes `count` stacks, pushes on each, and frees them."""
+    new = [f"%s{k} = func.call @mlirad_stack_new() : () -> i64" for k in range(count)]
+    push = [f"func.call @mlirad_stack_push_f64(%s{k}, %v) : (i64, f64) -> ()" for k in range(count)]
+    free = [f"func.call @mlirad_stack_free(%s{k}) : (i64) -> ()" for k in range(count)]
+    return (
+        "func.func private @mlirad_stack_new() -> i64\n"
+        "func.func private @mlirad_stack_free(i64)\n"
+        "func.func private @mlirad_stack_push_f64(i64, f64)\n"
+        "func.func @many(%v: f64) attributes {mlirad.entry} {\n"
+        + "\n".join([*new, *push, *free, "return\n}"])
+    )
+
+
+def test_code_for_failures_grows_with_the_number_of_stacks_and_no_faster():
+    lines = [emit(parse_module(many_stacks(count))).count("\n") for count in (10, 20, 40)]
+    assert lines[2] - lines[1] == 2 * (lines[1] - lines[0])
+    deep = emit(parse_module(many_stacks(1500)))  # nor is anything recursive
+    assert deep.count("call void @mlirad_stack_free") == 2 * 1500

@@ -193,7 +193,7 @@ REFUSED: list[tuple[Callable[..., Any], type[MliradError], str, str]] = [
     (zero_slice, TypingError, "the step of a slice is 0", "1 or -1"),
     (sums, UnsupportedError, "'.sum' of an array", "'for' loop"),
     (wrong_dtype, TypingError, "'np.float16' is no element type", "float32 or float64"),
-    (array_function, UnsupportedError, "'dot' is not compiled", "loops"),
+    (array_function, UnsupportedError, "'np.dot' is not compiled", "loops"),
     (calls_itself, UnsupportedError, "'calls_itself' calls itself", "loop"),
     (kernel_without_grid, TypingError, "'square' is called without a grid", "kernel[grid, block]"),
     (launches_a_function, TypingError, "'falls_off' is no kernel", "decorate"),

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import mlirad as ad
-from tests.random.check import FORWARD, REVERSE, Case, make_case, views
+from tests.fuzz.case import FORWARD, REVERSE, Case, views
+from tests.fuzz.check import make_case
 
 
 def gradient(case: Case, derived: Any, step: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Compiles one random program and compares both modes with the interpreter on dual numbers."""
+"""One program with numbers to run it on: what plain Python finds, and comparisons with that."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 
 import mlirad as ad
-from tests.random.dual import Dual, DualMath, lift
-from tests.random.generator import SIZE, Generator
-from tests.random.wide import WideGenerator
+from tests.fuzz.dual import Dual, DualMath, lift
+from tests.fuzz.generator import SIZE
 
-PREFIX = "import math\nfrom mlirad.gpu import grid\n"
-THREADS = 4
-LAYOUTS = ("apart", "same", "shifted")
+PREFIX = "import math\nimport numpy as np\nfrom mlirad import gpu\nfrom mlirad.gpu import grid\n"
 FORWARD = ad.Dual, ad.Dual, ad.Const, ad.Dual, ad.Const
 REVERSE = ad.Duplicated, ad.Duplicated, ad.Const, ad.Active, ad.Const
 
@@ -36,6 +33,14 @@ def views(layout: str, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return memory[:SIZE], memory[2 : 2 + SIZE]
 
 
+def atomic_add(array: Any, index: int, value: Any) -> None:
+    array[index] = array[index] + value
+
+
+def zeros(shape: Any, dtype: Any = None) -> np.ndarray:
+    return np.full(shape, 0.0, dtype=object)
+
+
 class Launches:
     """A kernel under the interpreter: one thread after the other."""
 
@@ -46,8 +51,15 @@ class Launches:
         return partial(self.launch, sizes[0] * sizes[1])
 
     def launch(self, threads: int, *args: Any) -> None:
+        atomic = types.SimpleNamespace(add=atomic_add)
         for thread in range(threads):
             self.space["grid"] = lambda _, t=thread: t
+            self.space["gpu"] = types.SimpleNamespace(
+                atomic=atomic,
+                gridsize=lambda _: threads,
+                grid=self.space["grid"],
+                local=types.SimpleNamespace(array=zeros),
+            )
             self.kernel(*args)
 
 
@@ -56,27 +68,30 @@ class Case:
     """A program `f(a, b, idx, x, n)` with numbers to run it on."""
 
     source: str
-    name: str
     layout: str
     kind: str
     """`"function"`, `"kernel"`, or `"host"`: a function that does nothing but launch kernels."""
     seed: int
+    n: int = 3
+    sizes: tuple[int, int] = (2, 2)
+    """The grid and block of a kernel."""
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
         self.memory, self.tangents = rng.uniform(-1, 1, 2 * SIZE), rng.normal(size=2 * SIZE)
-        self.idx, self.n = rng.integers(0, SIZE, SIZE), 3
+        self.idx = rng.integers(0, SIZE, SIZE)
         self.x, self.dx = rng.uniform(-1, 1), rng.normal()
         self.seeds, self.seed_of_result = rng.normal(size=2 * SIZE), rng.normal()
 
     def load(self, folder: Path) -> None:
-        path = folder / f"{self.name}.py"
+        name = f"random_{self.seed}"
+        path = folder / f"{name}.py"
         path.write_text(PREFIX + self.source)
-        spec = importlib.util.spec_from_file_location(self.name, path)
+        spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[self.name] = module
+        sys.modules[name] = module
         spec.loader.exec_module(module)
         for step in [n for n in vars(module) if n.startswith("step")]:
             setattr(module, step, ad.kernel(getattr(module, step)))
@@ -87,75 +102,75 @@ class Case:
         compiled = ad.kernel if self.kind == "kernel" else ad.jit
         return compiled(self.module.program)
 
-    def sized(self, program: Any) -> Any:
-        return program[2, THREADS // 2] if self.kind == "kernel" else program
+    @cached_property
+    def tangent(self) -> Any:
+        return ad.forward(self.program, *FORWARD)
 
-    def check(self) -> None:
-        """Raises AssertionError if a value or derivative is wrong."""
-        self.interpret()
-        self.forward()
-        self.reverse()
-        if self.kind != "function":
-            self.interpret(dx=0.0)
-            self.record(ad.Forward)
-            self.record(ad.Reverse)
+    @cached_property
+    def cotangent(self) -> Any:
+        return ad.reverse(self.program, *REVERSE)
+
+    def sized(self, program: Any) -> Any:
+        return program[self.sizes] if self.kind == "kernel" else program
 
     def interpret(self, dx: float | None = None) -> None:
-        """Finds the final memory, and their tangents, from plain Python."""
+        """
+        Finds the final memory and its tangents from plain Python.
+
+        Raises Kink where rounding errors may decide.
+        """
         tangents = zip(self.memory, self.tangents, strict=True)
         duals = np.array([Dual(v, t) for v, t in tangents], dtype=object)
-        space: dict[str, Any] = {"math": DualMath}
+        numpy = types.SimpleNamespace(zeros=zeros, float64=float)
+        space: dict[str, Any] = {"math": DualMath, "np": numpy}
         exec(self.source, space)
         for name in [n for n in space if n.startswith("step")]:
             space[name] = Launches(space[name], space)
         x = Dual(self.x, self.dx if dx is None else dx)
         call = *views(self.layout, duals), self.idx.copy(), x, self.n
         program = space["program"]
-        run = Launches(program, space)[1, THREADS] if self.kind == "kernel" else program
+        run = Launches(program, space)[self.sizes] if self.kind == "kernel" else program
         result, final = lift(run(*call) or 0.0), [lift(d) for d in duals]
         self.values = np.array([d.value for d in final])
         self.slopes = np.array([d.tangent for d in final])
         self.result, self.slope = result.value, result.tangent
 
-    def forward(self) -> None:
-        primal, shadow = self.memory.copy(), self.tangents.copy()
-        (a, b), (da, db) = views(self.layout, primal), views(self.layout, shadow)
-        derived = self.sized(ad.forward(self.program, *FORWARD))
-        returned = derived(a, da, b, db, self.idx.copy(), self.x, self.dx, self.n)
-        compare("value", primal, self.values)
+    # The arguments of the three programs, on fresh memory
+
+    def primal_arguments(self, memory: np.ndarray) -> tuple[Any, ...]:
+        return *views(self.layout, memory), self.idx.copy(), self.x, self.n
+
+    def forward_arguments(self, memory: np.ndarray, shadow: np.ndarray) -> tuple[Any, ...]:
+        (a, b), (da, db) = views(self.layout, memory), views(self.layout, shadow)
+        return a, da, b, db, self.idx.copy(), self.x, self.dx, self.n
+
+    def reverse_arguments(self, memory: np.ndarray, shadow: np.ndarray) -> tuple[Any, ...]:
+        (a, b), (da, db) = views(self.layout, memory), views(self.layout, shadow)
+        call = a, da, b, db, self.idx.copy(), self.x, self.n
+        return (*call, self.seed_of_result) if self.kind == "function" else call
+
+    # Comparisons; each raises AssertionError
+
+    def check_primal(self) -> None:
+        memory = self.memory.copy()
+        returned = self.sized(self.program)(*self.primal_arguments(memory))
+        compare("value", memory, self.values)
+        if self.kind == "function":
+            compare("result", returned, self.result)
+
+    def check_forward(self) -> None:
+        memory, shadow = self.memory.copy(), self.tangents.copy()
+        returned = self.sized(self.tangent)(*self.forward_arguments(memory, shadow))
+        compare("value in forward", memory, self.values)
         compare("jvp", shadow, self.slopes)
         if self.kind == "function":
             compare("result and its tangent", returned, [self.result, self.slope])
 
-    def reverse(self) -> None:
-        primal, shadow = self.memory.copy(), self.seeds.copy()
-        (a, b), (da, db) = views(self.layout, primal), views(self.layout, shadow)
-        derived = self.sized(ad.reverse(self.program, *REVERSE))
-        call = a, da, b, db, self.idx.copy(), self.x, self.n
-        if self.kind == "function":
-            _, x_ct = derived(*call, self.seed_of_result)
-        else:
-            x_ct = derived(*call)
-        compare("value in reverse", primal, self.values)
-        self.compare_products(shadow, x_ct)
-
-    def record(self, mode: Any) -> None:
-        """The same by a recording; numbers are constants there."""
-        memory, idx = self.memory.copy(), self.idx.copy()
-        a, b = views(self.layout, memory)
-        run = self.module.program if self.kind == "host" else self.sized(self.program)
-        with ad.Tape(memory, mode=mode) as tape:
-            if mode is ad.Forward:
-                tape.shadow(memory)[...] = self.tangents
-            run(a, b, idx, self.x, self.n)
-        compare("recorded value", memory, self.values)
-        if mode is ad.Forward:
-            compare("recorded jvp", tape.shadow(memory), self.slopes)
-            return
-        tape.shadow(memory)[...] = self.seeds
-        memory[:], idx[:] = np.nan, 0  # a recording reads nothing but what it owns
-        tape.backward()
-        self.compare_products(tape.shadow(memory), 0.0)
+    def check_reverse(self) -> None:
+        memory, shadow = self.memory.copy(), self.seeds.copy()
+        returned = self.sized(self.cotangent)(*self.reverse_arguments(memory, shadow))
+        compare("value in reverse", memory, self.values)
+        self.compare_products(shadow, returned[1] if self.kind == "function" else returned)
 
     def compare_products(self, cotangents: np.ndarray, x_ct: float) -> None:
         """Holds cotangents against the tangents of the oracle."""
@@ -167,29 +182,6 @@ class Case:
         assert math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-10 * size), (
             f"vjp: {got} instead of {expected}"
         )
-
-
-def make_case(seed: int) -> Case:
-    """Every other program uses the wider language."""
-    kind = ("kernel", "function", "function", "host")[seed // 2 % 4]
-    layout = LAYOUTS[seed % 5 % 3]
-    wide = WideGenerator(seed)
-    generator = wide if seed % 2 else Generator(seed)
-    write = {"kernel": generator.kernel, "function": generator.function, "host": wide.host}[kind]
-    return Case(write(), f"random_{seed}", layout, kind, seed)
-
-
-def check(seed: int, folder: Path) -> None:
-    """Raises AssertionError with the source if a derivative of program `seed` is wrong."""
-    case = make_case(seed)
-    try:
-        case.load(folder)
-        case.check()
-    except Exception as error:
-        raise AssertionError(
-            f"seed {seed} ({case.kind}, {case.layout}): {type(error).__name__}: {error}\n"
-            + case.source
-        ) from error
 
 
 def compare(what: str, got: Any, expected: Any) -> None:

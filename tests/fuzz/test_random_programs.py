@@ -1,4 +1,4 @@
-"""Random programs against the interpreter; `python -m tests.random.fuzz` runs many more."""
+"""Random programs against the interpreter; `python -m tests.fuzz` runs many more."""
 
 import math
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.random.check import check
-from tests.random.dual import Dual, DualMath
+from tests.fuzz.check import checked
+from tests.fuzz.dual import Dual, DualMath
 
 NUMBERS = st.floats(-2, 2)
 FUNCTIONS = {
@@ -22,13 +22,13 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("seed", range(16))
 def test_both_modes_agree_with_the_interpreter(seed: int, tmp_path: Path) -> None:
-    check(seed, tmp_path)
+    checked(seed, tmp_path)
 
 
 @settings(max_examples=16, deadline=None, derandomize=True)
 @given(seed=st.integers(100, 1_000_000))
 def test_both_modes_agree_on_any_program(seed: int, tmp_path_factory: pytest.TempPathFactory):
-    check(seed, tmp_path_factory.mktemp("program"))
+    checked(seed, tmp_path_factory.mktemp("program"))
 
 
 @given(x=NUMBERS, y=NUMBERS, dx=NUMBERS, dy=NUMBERS)

@@ -40,6 +40,8 @@ class Generator:
         self.lines: list[str] = []
         self.loops: list[str] = []
         self.names = 0
+        self.budget = self.choice.choice((5, 10, 20))
+        """Statements that may still be written, beyond what the syntax needs."""
 
     def function(self) -> str:
         self.lines = [HEADER]
@@ -60,12 +62,15 @@ class Generator:
         return self.choice.choice(options)
 
     def block(self, depth: int, length: int) -> None:
-        for _ in range(length):
+        for number in range(length):
+            if number and self.budget <= 0:
+                return
+            self.budget -= 1
             self.statement(depth)
 
     def statement(self, depth: int) -> None:
         kind = self.choice.random()
-        if kind < 0.3 or depth > DEPTH:
+        if kind < 0.3 or depth > DEPTH or self.budget <= 0:
             self.assignment(depth)
         elif kind < 0.55:
             self.store(depth)
@@ -79,16 +84,19 @@ class Generator:
     def assignment(self, depth: int) -> None:
         target = self.pick("s0", "s1", "s2")
         if self.choice.random() < 0.25:
-            step = self.pick("(k + 1) % 9", "k * 2 % 7 - 3", "idx[k % 5]", "k // 2 - n")
-            self.add(depth, f"k = {step}")
+            self.add(depth, f"k = {self.whole()}")
         elif self.choice.random() < 0.3:
             self.add(depth, f"{target} {self.pick('+', '-', '*')}= {self.bounded()} * 0.5")
             self.add(depth, f"{target} = math.sin({target})")
         else:
             self.add(depth, f"{target} = {self.bounded()}")
 
+    def whole(self) -> str:
+        """An int of moderate size, of either sign."""
+        return self.pick("(k + 1) % 9", "k * 2 % 7 - 3", "idx[k % 5]", "k // 2 - n")
+
     def store(self, depth: int) -> None:
-        place = f"{self.pick('a', 'b')}[{self.index()}]"
+        place = self.place()
         if self.choice.random() < 0.3:
             self.add(depth, f"{place} {self.pick('*=', '-=')} {self.bounded()} * 0.5")
             self.add(depth, f"{place} = math.tanh({place})")
@@ -110,15 +118,18 @@ class Generator:
     def loop(self, depth: int) -> None:
         counter = f"i{self.names}"
         self.names += 1
-        ranges = ["n", "0, n + 1", "n, -1, -2", "1, 6, 2", "k % 3", "4, 0, -1"]
-        ranges += [f"{outer} % 4" for outer in self.loops]
-        self.add(depth, f"for {counter} in range({self.choice.choice(ranges)}):")
+        self.add(depth, f"for {counter} in range({self.choice.choice(self.ranges())}):")
         self.loops.append(counter)
         self.block(depth + 1, 1 + self.choice.randrange(3))
         self.loops.pop()
         if self.choice.random() < 0.15:
             self.add(depth, "else:")
             self.assignment(depth + 1)
+
+    def ranges(self) -> list[str]:
+        """Arguments of `range` that give a handful of iterations."""
+        known = ["n", "0, n + 1", "n, -1, -2", "1, 6, 2", "k % 3", "4, 0, -1"]
+        return known + [f"{outer} % 4" for outer in self.loops]
 
     def while_loop(self, depth: int) -> None:
         counter = f"w{self.names}"
@@ -131,7 +142,7 @@ class Generator:
         self.loops.pop()
 
     def condition(self) -> str:
-        left = self.pick("s0", "s1", "s2", f"a[{self.index()}]", f"b[{self.index()}]")
+        left = self.pick("s0", "s1", "s2", self.place(), self.place())
         simple = f"{left} {self.pick('<', '>')} {self.pick('0.137', '-0.211', '0.419', 's1 * 0.7')}"
         whole = f"{self.integer()} % 2 == {self.pick('0', '1')}"
         return self.pick(simple, simple, whole, f"{whole} or {simple}", f"not ({simple})")
@@ -145,10 +156,12 @@ class Generator:
         cast = "int(abs(s0) * 3.3) % 5"
         return self.pick(plain, plain, plain, self.pick("0", "-1", "3"), "idx[k % 5]", cast)
 
+    def place(self) -> str:
+        """An element of an array."""
+        return f"{self.pick('a', 'b')}[{self.index()}]"
+
     def leaf(self) -> str:
-        return self.pick(
-            "s0", "s1", "s2", "x", f"a[{self.index()}]", f"b[{self.index()}]", "0.7", "-1.3"
-        )
+        return self.pick("s0", "s1", "s2", "x", self.place(), self.place(), "0.7", "-1.3")
 
     def bounded(self, level: int = 0) -> str:
         """An expression with values of moderate size."""

@@ -1,13 +1,25 @@
 """
 Dual numbers for running Python programs under the interpreter: the oracle of the random tests.
 
-Comparisons look at the value alone. Nothing here is shared with the compiler.
+Comparisons look at the value alone, and refuse to decide between values that are close: there a
+rounding error may turn the program another way. Nothing here is shared with the compiler.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+
+MARGIN = 1e-7
+
+
+class Kink(Exception):
+    """The program decides something that its rounding errors may decide otherwise."""
+
+
+def keep_off(distance: float) -> None:
+    if abs(distance) < MARGIN:
+        raise Kink
 
 
 class Dual:
@@ -39,7 +51,10 @@ class Dual:
         return Dual(self.value**exponent, exponent * self.value ** (exponent - 1) * self.tangent)
 
     def __mod__(self, other: float):
-        return Dual(self.value % other, self.tangent)
+        result = self.value % other
+        keep_off(result)
+        keep_off(result - other)
+        return Dual(result, self.tangent)
 
     def __radd__(self, other):
         return lift(other) + self
@@ -57,22 +72,29 @@ class Dual:
         return Dual(-self.value, -self.tangent)
 
     def __abs__(self):
+        keep_off(self.value)
         return self if self.value >= 0 else -self
 
     def __int__(self):
+        keep_off(self.value - round(self.value) if round(self.value) else 1.0)
         return int(self.value)
 
+    def beyond(self, other: Dual | float) -> float:
+        difference = self.value - lift(other).value
+        keep_off(difference)
+        return difference
+
     def __lt__(self, other):
-        return self.value < lift(other).value
+        return self.beyond(other) < 0
 
     def __le__(self, other):
-        return self.value <= lift(other).value
+        return self.beyond(other) <= 0
 
     def __gt__(self, other):
-        return self.value > lift(other).value
+        return self.beyond(other) > 0
 
     def __ge__(self, other):
-        return self.value >= lift(other).value
+        return self.beyond(other) >= 0
 
 
 def lift(x: Dual | float) -> Dual:

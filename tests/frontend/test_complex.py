@@ -455,7 +455,7 @@ def two_strings(z):
         (store, TypingError, "store its .real, its .imag or its abs()"),
         (assigned_part, UnsupportedError, "assign a whole complex number"),
         (bool_parts, TypingError, "'complex' cannot take (bool, complex128)"),
-        (two_strings, UnsupportedError, "'isclose' is not compiled"),
+        (two_strings, UnsupportedError, "'cmath.isclose' is not compiled"),
     ],
 )
 def test_what_is_refused(function: Callable[..., Any], kind: type, words: str) -> None:

@@ -1,7 +1,7 @@
 """
 The functions of complex numbers that kernels may call, by the Python object.
 
-Each is a formula of `complex_formulas`, compiled like any other function.
+Each is a formula of `complex_formulas` or `complex_trigonometry`, compiled like any other function.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from types import FunctionType
 from typing import Literal
 
-from mlirad.frontend import complex_formulas as formulas
+from mlirad.frontend import complex_formulas, complex_trigonometry
 
 Result = Literal["as computed", "as the argument", "as the part"]
 
@@ -39,7 +39,9 @@ class ComplexFunction:
 
     @property
     def formula(self) -> FunctionType:
-        return getattr(formulas, self.name)
+        return getattr(complex_trigonometry, self.name, None) or getattr(
+            complex_formulas, self.name
+        )
 
 
 CMATH = "exp log sqrt sin cos tan sinh cosh asin acos atan asinh atanh isnan isinf isfinite".split()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, memref, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from mlirad.frontend import casts, operators
+from mlirad.frontend import operators
 from mlirad.frontend.body import Unresolved, unify
 from mlirad.frontend.builder import Value
 from mlirad.frontend.choice import Choice, carried_types
-from mlirad.frontend.compounds import Compounds
 from mlirad.frontend.literals import fold
 from mlirad.frontend.operands import (
     ArrayRef,
@@ -32,9 +30,9 @@ from mlirad.frontend.operands import (
     type_of,
 )
 from mlirad.frontend.scope import Undefined, attribute, look_up
-from mlirad.frontend.types import BOOL, NoneType, Scalar, Type
+from mlirad.frontend.selections import Selections
+from mlirad.frontend.types import BOOL, NoneType, Type
 
-EQUAL = 0
 GROWING = {"Add", "Mult", "FloorDiv", "Mod", "BitAnd", "BitOr", "RShift"}
 """Operators whose result is not negative if no operand is, as long as nothing overflows."""
 
@@ -60,7 +58,7 @@ def is_atom(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Constant))
 
 
-class Expressions(Compounds):
+class Expressions(Selections):
     """Evaluates expressions, left to right, each operand exactly when Python would."""
 
     def expression(self, node: ast.expr) -> Operand:
@@ -325,40 +323,6 @@ class Expressions(Compounds):
 
     def is_static(self, name: str) -> bool:
         return isinstance(self.env.get(name), Static)
-
-    def select(self, condition: SSAValue, a: Value, b: Value, node: ast.AST) -> Value:
-        type_ = unify(a.type, b.type)
-        if not isinstance(type_, Scalar):
-            raise self.typing_error(node, f"one value is {a.type}, the other {b.type}")
-        self.locate(node)
-        left = casts.convert(a, type_, self.builder).ssa
-        right = casts.convert(b, type_, self.builder).ssa
-        return Value(self.op(arith.SelectOp(condition, left, right)), type_)
-
-    def pick(self, condition: SSAValue, a: Operand, b: Operand, node: ast.AST) -> Operand:
-        """`a` if the condition holds, else `b`, both evaluated."""
-        if isinstance(a, ArrayRef) and isinstance(b, ArrayRef):
-            return self.pick_array(condition, a, b, node)
-        if isinstance(a, TupleValue) and isinstance(b, TupleValue):
-            if len(a.elements) == len(b.elements):
-                pairs = zip(a.elements, b.elements, strict=True)
-                return replace(
-                    a, elements=tuple([self.pick(condition, x, y, node) for x, y in pairs])
-                )
-        if isinstance(a, Value) and isinstance(b, Value) and a.type == b.type:
-            return self.select(condition, a, b, node)
-        if isinstance(a, ComplexValue) and isinstance(b, ComplexValue) and a.type == b.type:
-            return self.either(condition, a, b)
-        what = f"a tuple with {spell(a)} and {spell(b)} in it has no single element type"
-        raise self.typing_error(node, what, "use its elements one by one")
-
-    def one_of(self, elements: Sequence[Operand], position: SSAValue, node: ast.AST) -> Operand:
-        """The element of a tuple at a position known at run time: all have one type."""
-        chosen = elements[0]
-        for number, element in enumerate(elements[1:], 1):
-            here = self.op(arith.CmpiOp(position, self.index_constant(number), EQUAL))
-            chosen = self.pick(here, element, chosen, node)
-        return chosen
 
     def choose(
         self,

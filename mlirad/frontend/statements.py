@@ -120,8 +120,7 @@ class Statements(Calls):
                     self.update(left, self.expression(node.value), node, combine)
                     return
                 self.refuse_whole(left, node)
-                if not isinstance(left, ComplexValue):
-                    left = self.as_value(left, target)
+                left = left if isinstance(left, ComplexValue) else self.as_value(left, target)
                 self.bind(name, self.operate(node.op, left, self.number_of(node.value), node))
             case ast.Subscript() | ast.Attribute() as target:
                 place = self.target(target, node)
@@ -131,8 +130,7 @@ class Statements(Calls):
                     return
                 self.refuse_whole(place, node)
                 old = self.read(place)
-                if not isinstance(old, (Value, ComplexValue)):
-                    old = self.as_value(old, target)
+                old = old if isinstance(old, ComplexValue) else self.as_value(old, target)
                 new = self.operate(node.op, old, self.number_of(node.value), node)
                 self.locate(node)
                 self.write(place, new, node)

@@ -380,8 +380,7 @@ def unassignable(x: object, v: object) -> str:
         return f"assign() takes a number or a numpy array as value, not {kind_of(v)}"
     if isinstance(v, np.void):
         return "assign() takes arrays: a record is a view of one\n  pass it as one: x[i:i+1]"
-    sides: list[object] = [x, v]
-    known = [side.dtype for side in sides if is_array(side)]
+    known = [side.dtype for side in cast("list[object]", [x, v]) if is_array(side)]
     if any(dtype.fields for dtype in known) and known[0] != known[-1]:
         return (
             f"assign() to an array of {known[0]} takes records of the same dtype, not {known[1]}\n"

@@ -29,6 +29,7 @@ OPTIMIZE = (
     "optimize.cse:CsePass",
     "optimize.licm:LicmPass",
     "optimize.forward_stores:ForwardStoresPass",
+    "optimize.cse:CsePass",
     "optimize.dce:DcePass",
 )
 EXPAND = "expand_requests:ExpandRequestsPass"
@@ -37,9 +38,17 @@ CACHES = (
     "forward_caches:ForwardCachesPass",
     "plan_caches:PlanCachesPass",
     "lower_caches:LowerCachesPass",
+    "elide_atomics:ElideAtomicsPass",
     "lower_shadows:LowerShadowsPass",
 )
 SIZES = "optimize.launch_sizes:LaunchSizesPass"
+FUSE = (
+    "optimize.simplify:SimplifyPass",
+    "optimize.cse:CsePass",
+    "fuse_launches:FuseLaunchesPass",
+    "optimize.cse:CsePass",
+    "optimize.merge_branches:MergeBranchesPass",
+)
 GPU_TO_SCF = "gpu_to_scf:GpuToScfPass"
 
 
@@ -62,7 +71,7 @@ STAGES: tuple[Stage, ...] = (
     _stage("python"),
     _stage("optimized", INLINE, SIZES, *OPTIMIZE),
     _stage("differentiated", EXPAND, derivatives=True),
-    _stage("lowered", STOP_GRADIENT, INLINE, SIZES, *CACHES, *OPTIMIZE, derivatives=True),
+    _stage("lowered", STOP_GRADIENT, INLINE, SIZES, *FUSE, *CACHES, *OPTIMIZE, derivatives=True),
     _stage("cpu", GPU_TO_SCF),
 )
 """In the order in which they run."""

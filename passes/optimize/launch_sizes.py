@@ -10,9 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, gpu
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    ModuleOp,
+    SymbolRefAttr,
+    i64,
+)
 from xdsl.ir import Operation
 
+from mlirad.passes.analysis.injectivity import LAUNCH_SIZES
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives.gpu import launch_sizes
 from mlirad.passes.optimize.folding import known_integer
@@ -41,7 +49,10 @@ class LaunchSizesPass(Pass):
                 if isinstance(kernel, gpu.FuncOp):
                     symbol = SymbolRefAttr(inner.sym_name.data, [kernel.sym_name])
                     if symbol in launches:
-                        replace(kernel, agreed(launches[symbol]))
+                        sizes = agreed(launches[symbol])
+                        replace(kernel, sizes)
+                        known = [-1 if size is None else size for size in sizes]
+                        kernel.attributes[LAUNCH_SIZES] = DenseArrayBase.from_list(i64, known)
 
 
 def agreed(launches: list[gpu.LaunchFuncOp]) -> list[int | None]:

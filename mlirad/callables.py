@@ -195,6 +195,23 @@ class Compiled:
 
         return assembly_text(self.program, self.request_for(args))
 
+    def inspect_ptx(
+        self, cc: tuple[int, int] = (9, 0), args: Sequence[Any] | None = None
+    ) -> str:
+        """
+        The PTX of all kernels that this launches, without a GPU; of a derivative, all of its own.
+
+        Mathematics needs libdevice, which comes with CUDA. Raises `UnsupportedError` without
+        it, and for what a GPU cannot do.
+
+        Args:
+            cc: the compute capability: (7, 5), (8, 0), (9, 0) or (10, 0).
+            args: as for `inspect_mlir`.
+        """
+        from mlirad.compiling import ptx_text
+
+        return ptx_text(self.program, self.request_for(args), cc)
+
     def request_for(self, args: Sequence[Any] | None) -> Request:
         """What to compile for example arguments or types; by default, that of the last call."""
         if args is None:

@@ -105,3 +105,10 @@ def assembly_text(program: Program, request: Request) -> str:
     from mlirad.backends import cpu
 
     return cpu.assembly(module_at(program, request, "cpu"))
+
+
+def ptx_text(program: Program, request: Request, cc: tuple[int, int]) -> str:
+    from mlirad.backends import nvptx
+
+    nvptx.processor(cc)
+    return nvptx.compile_ptx(module_at(program, request, "lowered"), cc).text

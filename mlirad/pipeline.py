@@ -115,20 +115,20 @@ def run(
     return module
 
 
-def finish(module: ModuleOp) -> ModuleOp:
+def finish(module: ModuleOp, stage: str = "cpu") -> ModuleOp:
     """
-    Runs what is left of the passes to the stage `cpu` on a module at any stage, in place.
+    Runs what is left of the passes to `stage` on a module at any stage before, in place.
 
     The module is taken to be at the latest stage at which all its ops are legal, so a module
     that a back end takes as it is stays as it is. Raises as `run` does.
     """
     reached = [
         number
-        for number, stage in enumerate(STAGES)
-        if all(stage.legal.allows(op) for op in module.walk())
+        for number, current in enumerate(STAGES)
+        if all(current.legal.allows(op) for op in module.walk())
     ]
-    for stage in STAGES[max(reached, default=-1) + 1 :]:
-        run_stage(module, stage, callback=None, verify=True, verify_each=False)
+    for current in STAGES[max(reached, default=-1) + 1 : stages().index(stage) + 1]:
+        run_stage(module, current, callback=None, verify=True, verify_each=False)
     return module
 
 

@@ -37,7 +37,7 @@ PASSES = {
 }
 """Name of the pass, and its module in `mlirad.passes` and class: loaded when first asked for."""
 
-TARGETS = {"asm": "AssemblyTarget", "mlirad-llvm": "LLVMTarget"}
+TARGETS = {"asm": "AssemblyTarget", "mlirad-llvm": "LLVMTarget", "ptx": "PtxTarget"}
 """xDSL has a target `llvm` of its own; in `mlirad-opt` that name is ours."""
 
 

@@ -103,7 +103,7 @@ def intrinsic(name: str) -> Handler:
         result = op.results[0]
         type = w.scalar(result, op)
         symbol = f"llvm.{name}.{short(type)}"
-        w.module.pure_function(symbol, type, [type] * len(op.operands))
+        w.module.pure_function(symbol, type, [type] * len(op.operands), op)
         arguments = ", ".join(f"{type} {w.values[v]}" for v in op.operands)
         w.define(result, f"call{flags(op)} {type} @{symbol}({arguments})")
 
@@ -124,7 +124,7 @@ def saturating(name: str) -> Handler:
         source, result = op.operands[0], op.results[0]
         before, after = w.scalar(source, op), w.scalar(result, op)
         symbol = f"llvm.{name}.sat.{after}.{short(before)}"
-        w.module.pure_function(symbol, after, [before])
+        w.module.pure_function(symbol, after, [before], op)
         w.define(result, f"call {after} @{symbol}({before} {w.values[source]})")
 
     return handler

@@ -60,7 +60,7 @@ def parameters(w: FunctionWriter, function: func.FuncOp) -> list[str]:
     classes = numbers(function, ALIAS)
     times = Counter(classes)
     unaligned = numbers(function, UNALIGNED)
-    texts = ["ptr %table", "ptr %status"]
+    texts = w.module.target.context
     for position, argument in enumerate(function.body.block.args):
         if not is_memref(argument.type):
             name = w.fresh(argument.name_hint)
@@ -126,7 +126,7 @@ def call(w: FunctionWriter, op: Operation) -> None:
 def call_function(w: FunctionWriter, op: func.CallOp, name: str) -> None:
     info = finished(w.module, name)
     parts = w.flatten(op.operands)
-    arguments = ["ptr %table", "ptr %status"]
+    arguments = w.module.target.context
     arguments += [f"{t} {v}" for t, v in zip(info.arguments, parts, strict=True)]
     text = f"call {info.result} {body_name(name)}({', '.join(arguments)})"
     if not info.results:
@@ -154,9 +154,20 @@ def call_library(w: FunctionWriter, op: func.CallOp, name: str) -> None:
     if len(op.results) != 1:
         raise unsupported(op, f"the library function '{name}' must have one result")
     result = w.scalar(op.results[0], op)
-    group = w.module.pure_function(name, result, types)
+    symbol = library_symbol(w, op, name)
+    group = w.module.pure_function(symbol, result, types, op)
     arguments = ", ".join(f"{t} {w.values[v]}" for t, v in zip(types, op.operands, strict=True))
-    w.define(op.results[0], f"call {result} @{name}({arguments}){group}")
+    w.define(op.results[0], f"call {result} @{symbol}({arguments}){group}")
+
+
+def library_symbol(w: FunctionWriter, op: func.CallOp, name: str) -> str:
+    """What the target calls the function `name` of the C library."""
+    library = w.module.target.library
+    if library is None:
+        return name
+    if name not in library:
+        raise unsupported(op, f"the library function '{name}' has no counterpart on this target")
+    return library[name]
 
 
 def call_stack(w: FunctionWriter, op: func.CallOp, name: str) -> None:

@@ -57,7 +57,7 @@ def assemble(writer: ModuleWriter) -> str:
         *writer.declarations.values(),
         *writer.bodies,
         "attributes #0 = { nounwind willreturn memory(none) }",
-        "attributes #1 = { nounwind }",
+        f"attributes #1 = {{ {writer.target.attributes} }}",
         '!0 = !{!"branch_weights", i32 1, i32 100000}',
     ]
     used: list[str] = []

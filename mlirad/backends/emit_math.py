@@ -47,7 +47,7 @@ def call(w: FunctionWriter, op: Operation, name: str, type: str, *operands: obje
     symbol = w.module.target.maths.get((name, type))
     if symbol is None:
         raise unsupported(op, f"{op.name} on {short(type)} has no function on this target")
-    group = w.module.pure_function(symbol, type, [type] * len(operands))
+    group = w.module.pure_function(symbol, type, [type] * len(operands), op)
     arguments = ", ".join(f"{type} {operand}" for operand in operands)
     return f"call{flags(op)} {type} @{symbol}({arguments}){group}"
 
@@ -91,7 +91,7 @@ def integer_intrinsic(name: str, flag: bool) -> Handler:
         result = op.results[0]
         type = w.scalar(result, op)
         symbol = f"llvm.{name}.{type}"
-        w.module.pure_function(symbol, type, [type, "i1"] if flag else [type])
+        w.module.pure_function(symbol, type, [type, "i1"] if flag else [type], op)
         last = ", i1 false" if flag else ""
         w.define(result, f"call {type} @{symbol}({type} {w.values[op.operands[0]]}{last})")
 

@@ -89,7 +89,7 @@ def read_modify_write(w: FunctionWriter, op: Operation) -> None:
     w.values[op.results[0]] = old
     if plain.startswith("llvm."):
         symbol = f"{plain}.{short(type)}"
-        w.module.pure_function(symbol, type, [type, type])
+        w.module.pure_function(symbol, type, [type, type], op)
         new = w.let(f"call {type} @{symbol}({type} {old}, {type} {new})")
     elif plain:
         new = w.let(f"{plain} {type} {old}, {new}")

@@ -66,6 +66,10 @@ class Target:
     `maths` names the function for an op of `math` on an LLVM type; `spaces` the LLVM address
     space for a memory space of a memref; `atomics` makes `memref.atomic_rmw` atomic;
     `variants` are the vector versions of functions.
+    `library` names the function for one of the C library, None if they are there as they are;
+    `intrinsics` are those of LLVM that have code (the second part of their name), None if all.
+    With a `runtime`, functions take its table and the address of the status.
+    `attributes` are those of all functions.
     """
 
     maths: Mapping[tuple[str, str], str]
@@ -74,6 +78,15 @@ class Target:
     variants: Mapping[str, tuple[VectorVersion, ...]] = field(
         default_factory=lambda: dict[str, tuple[VectorVersion, ...]]()
     )
+    library: Mapping[str, str] | None = None
+    intrinsics: frozenset[str] | None = None
+    runtime: bool = True
+    attributes: str = "nounwind"
+
+    @property
+    def context(self) -> list[str]:
+        """The parameters that each function takes before its own."""
+        return ["ptr %table", "ptr %status"] if self.runtime else []
 
 
 CPU = Target(_cpu_maths())

@@ -29,9 +29,9 @@ Operand = str | Descriptor
 Handler = Callable[["FunctionWriter", Operation], None]
 
 
-def unsupported(op: Operation, what: str) -> UnsupportedError:
+def unsupported(op: Operation, what: str, way_out: str = "") -> UnsupportedError:
     """The error for an op that has no machine code."""
-    return UnsupportedError(describe(location(op), what))
+    return UnsupportedError(describe(location(op), what, way_out))
 
 
 SCALARS: dict[Attribute, str] = {
@@ -89,12 +89,22 @@ class ModuleWriter:
     declarations: dict[str, str] = field(default_factory=lambda: dict[str, str]())
     bodies: list[str] = field(default_factory=lambda: list[str]())
     variants: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    users: dict[str, Operation] = field(default_factory=lambda: dict[str, Operation]())
+    """The first op that needs a declared function."""
     layouts: dict[Attribute, Layout] = field(default_factory=lambda: dict[Attribute, Layout]())
 
     def declare(self, name: str, text: str) -> None:
         """Adds a global named `name` (a declaration or a support function) once."""
         if name not in self.declarations:
             self.declarations[name] = text
+
+    def check_intrinsic(self, symbol: str, op: Operation) -> None:
+        """Raises if the target has no code for an intrinsic: LLVM would end the process."""
+        allowed = self.target.intrinsics
+        if allowed is None or not symbol.startswith("llvm."):
+            return
+        if symbol.split(".")[1] not in allowed:
+            raise unsupported(op, f"{op.name} needs '{symbol}', which this target does not have")
 
     def layout(self, type: Attribute, op: Operation) -> Layout:
         """How values of the memref type `type` are addressed."""
@@ -125,9 +135,13 @@ class ModuleWriter:
                 parts.append(self.scalar(type, op))
         return parts
 
-    def pure_function(self, symbol: str, result: str, arguments: Sequence[str]) -> str:
-        """Declares a function without side effects; returns the attribute for calls."""
+    def pure_function(
+        self, symbol: str, result: str, arguments: Sequence[str], op: Operation
+    ) -> str:
+        """Declares a function without side effects for `op`; returns the attribute for calls."""
         if symbol not in self.declarations:
+            self.check_intrinsic(symbol, op)
+            self.users[symbol] = op
             group = "" if symbol.startswith("llvm.") else " #0"
             self.declarations[symbol] = f"declare {result} @{symbol}({', '.join(arguments)}){group}"
         if symbol not in self.target.variants:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlirad.cli.signature import parse_activity, parse_types
+from mlirad.cli.signature import parse_activity, parse_capability, parse_types
 from mlirad.errors import ArgumentTypeError, LaunchTypeError
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ def add_source_arguments(parser: argparse.ArgumentParser, mode: str) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser, mode="primal")
-    parser.add_argument("--emit", choices=("mlir", "llvm", "asm"), default="mlir")
+    parser.add_argument("--emit", choices=("mlir", "llvm", "asm", "ptx"), default="mlir")
     parser.add_argument("--stage", choices=STAGES, default="lowered", help="of the MLIR")
+    parser.add_argument("--cc", default="9.0", help="of the PTX: the compute capability")
     parser.set_defaults(run=run)
 
 
@@ -46,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
             activity=options.activity,
             form=options.emit,
             stage=options.stage,
+            cc=options.cc,
         ).rstrip("\n")
         + "\n"
     )
@@ -53,7 +55,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def emit(
-    what: str, args: str, *, kernel: bool, mode: str, activity: str, form: str, stage: str
+    what: str,
+    args: str,
+    *,
+    kernel: bool,
+    mode: str,
+    activity: str,
+    form: str,
+    stage: str,
+    cc: str = "9.0",
 ) -> str:
     """
     The text of `FILE.py:NAME` for arguments of the types in `args`.
@@ -67,6 +77,8 @@ def emit(
             return compiled.inspect_llvm(types)
         case "asm":
             return compiled.inspect_asm(types)
+        case "ptx":
+            return compiled.inspect_ptx(parse_capability(cc), types)
         case _:
             return compiled.inspect_mlir(stage, types)
 

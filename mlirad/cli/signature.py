@@ -69,3 +69,10 @@ def parse_activity(text: str) -> tuple[type[Annotation], ...]:
             )
         found.append(ANNOTATIONS[name.lower()])
     return tuple(found)
+
+
+def parse_capability(text: str) -> tuple[int, int]:
+    """The compute capability in `9.0`. Raises `ArgumentTypeError` for what is none."""
+    if not (found := re.fullmatch(r"(\d+)\.(\d)", text.strip())):
+        raise ArgumentTypeError(f"--cc: {text!r} is no compute capability\n  write one as 8.0")
+    return int(found[1]), int(found[2])

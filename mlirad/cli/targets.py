@@ -1,7 +1,7 @@
 """
 What `mlirad-opt -t` and `xdsl-opt -t` can print a module as.
 
-A module that is not at the stage `cpu` yet is brought there first.
+A module that is not at the stage of the target yet is brought there first.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from xdsl.utils.target import Target
 from mlirad.errors import MliradError
 
 
-def finished(module: ModuleOp) -> ModuleOp:
-    """A copy of `module` at the stage `cpu`. Raises what the drivers of xDSL report."""
+def finished(module: ModuleOp, stage: str = "cpu") -> ModuleOp:
+    """A copy of `module` at `stage`. Raises what the drivers of xDSL report."""
     from mlirad import pipeline
 
     try:
-        return pipeline.finish(module.clone())
+        return pipeline.finish(module.clone(), stage)
     except MliradError as error:
         raise PassFailedException(str(error)) from error
 
@@ -56,3 +56,22 @@ class AssemblyTarget(Target):
         from mlirad.backends.cpu import assembly
 
         output.write(assembly(finished(module)))
+
+
+@dataclass(frozen=True)
+class PtxTarget(Target):
+    """PTX of the kernels, for the compute capability `major`.`minor`."""
+
+    name: ClassVar[str] = "ptx"
+
+    major: int = 9
+    minor: int = 0
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from mlirad.backends.nvptx import compile_ptx
+
+        lowered = finished(module, "lowered")
+        try:
+            output.write(compile_ptx(lowered, (self.major, self.minor)).text)
+        except MliradError as error:
+            raise PassFailedException(str(error)) from error

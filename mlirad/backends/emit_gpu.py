@@ -19,6 +19,7 @@ from mlirad.backends.emit_func import ALIAS, STACK, UNALIGNED, numbers
 from mlirad.backends.native import NativeType
 from mlirad.backends.target import Target
 from mlirad.backends.writer import FunctionWriter, Handler, ModuleWriter, quoted, unsupported
+from mlirad.passes.analysis.memory import ORDERED
 
 SHARED = 3
 BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
@@ -209,6 +210,16 @@ def atomic(w: FunctionWriter, op: Operation) -> None:
     emit_memref.read_modify_write(w, op)
 
 
+def store(w: FunctionWriter, op: Operation) -> None:
+    if ORDERED in op.attributes:
+        what = (
+            "the derivative of an atomic maximum or minimum follows the order in which threads "
+            "run, and threads on a GPU have none"
+        )
+        raise unsupported(op, what, "run it on the CPU, or take the maximum in one thread")
+    emit_memref.store(w, op)
+
+
 HANDLERS: dict[type[Operation], Handler] = {
     **dict.fromkeys(REGISTERS, read_id),
     gpu.GlobalIdOp: global_id,
@@ -218,4 +229,5 @@ HANDLERS: dict[type[Operation], Handler] = {
     memref.AllocOp: refuse_heap,
     memref.DeallocOp: refuse_heap,
     memref.AtomicRMWOp: atomic,
+    memref.StoreOp: store,
 }

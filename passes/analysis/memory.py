@@ -37,6 +37,8 @@ from mlirad.passes.analysis.flow import Function, blocks, body, callee_of, flows
 ALIAS = "mlirad.alias"
 UNALIGNED = "mlirad.unaligned"
 PURE_CALL = "mlirad.pure"
+ORDERED = "mlirad.ordered"
+"""On a store of a derivative that is right only if threads run one after the other."""
 REVERSED = "mlirad.reversed"
 """
 On a kernel that is a reverse sweep: where threads run one after the other, they run in reverse

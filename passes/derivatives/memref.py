@@ -8,13 +8,20 @@ shadow, a store to a read of the shadow that leaves zero behind, an atomic addit
 from collections.abc import Iterator
 
 from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, TakeOp
 from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import location
-from mlirad.passes.analysis.memory import is_memory, is_shared_allocation, is_view, viewed
+from mlirad.passes.analysis.memory import (
+    ORDERED,
+    is_memory,
+    is_shared_allocation,
+    is_view,
+    viewed,
+)
 from mlirad.passes.derivatives.context import ForwardSweep, ReverseSweep, StructuralRule
 from mlirad.passes.derivatives.fill import fill, fill_together
 
@@ -118,7 +125,8 @@ class AtomicExtremumRule(StructuralRule):
         shadow, indices = sweep.shadow(op.memref), sweep.primals(op.indices)
         old = sweep.insert(memref.LoadOp.get(shadow, indices)).res
         new = arith.SelectOp(self.wins(op, sweep), sweep.instantiated(op.value), old)
-        sweep.insert(memref.StoreOp.get(sweep.insert(new).result, shadow, indices))
+        store = memref.StoreOp.get(sweep.insert(new).result, shadow, indices)
+        sweep.insert(store).attributes[ORDERED] = UnitAttr()
         sweep.set_shadow(op.result, old)
 
     def uses(self, op: Operation, activity: ActivityResult) -> Iterator[SSAValue]:
@@ -134,7 +142,7 @@ class AtomicExtremumRule(StructuralRule):
         zero = sweep.zero(op.value.type)
         found = sweep.insert(memref.LoadOp.get(shadow, indices)).res
         kept = sweep.insert(arith.SelectOp(wins, zero, found)).result
-        sweep.insert(memref.StoreOp.get(kept, shadow, indices))
+        sweep.insert(memref.StoreOp.get(kept, shadow, indices)).attributes[ORDERED] = UnitAttr()
         taken = arith.SelectOp(wins, found, sweep.zero(op.value.type))
         sweep.add_cotangent(op.value, sweep.insert(taken).result)
 

@@ -195,9 +195,7 @@ class Compiled:
 
         return assembly_text(self.program, self.request_for(args))
 
-    def inspect_ptx(
-        self, cc: tuple[int, int] = (9, 0), args: Sequence[Any] | None = None
-    ) -> str:
+    def inspect_ptx(self, cc: tuple[int, int] = (9, 0), args: Sequence[Any] | None = None) -> str:
         """
         The PTX of all kernels that this launches, without a GPU; of a derivative, all of its own.
 

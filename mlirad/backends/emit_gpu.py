@@ -69,9 +69,7 @@ def emit(found: list[gpu.FuncOp], target: Target) -> tuple[str, ModuleWriter]:
     """The LLVM text of kernels of one `gpu.module`, and what it was written with."""
     home = found[0].parent_op()
     assert isinstance(home, gpu.ModuleOp)
-    functions = {
-        op.sym_name.data: op for op in home.body.block.ops if isinstance(op, func.FuncOp)
-    }
+    functions = {op.sym_name.data: op for op in home.body.block.ops if isinstance(op, func.FuncOp)}
     writer = ModuleWriter(target, emit_llvm.HANDLERS | HANDLERS, functions)
     # LLVM takes what no pointer leads to from an argument marked `noalias` as untouched by a
     # barrier, as if no other thread could write there.
@@ -178,7 +176,8 @@ def alloca(w: FunctionWriter, op: Operation) -> None:
     if shared:
         pointer = quoted(f"shared.{len(w.module.declarations)}")
         w.module.declare(
-            pointer, f"{pointer} = internal addrspace({SHARED}) global [{total} x i8] undef, align 16"
+            pointer,
+            f"{pointer} = internal addrspace({SHARED}) global [{total} x i8] undef, align 16",
         )
     else:
         pointer = w.fresh(op.results[0].name_hint)

@@ -52,7 +52,7 @@ class PtxObject:
 
 def processor(cc: object) -> str:
     """The processor with compute capability `cc`. Raises `UnsupportedError` for others."""
-    found = PROCESSORS.get(cc) if isinstance(cc, tuple) else None  # pyright: ignore
+    found = PROCESSORS.get(cc) if isinstance(cc, tuple) else None
     if found is None:
         known = ", ".join(str(pair) for pair in PROCESSORS)
         raise UnsupportedError(

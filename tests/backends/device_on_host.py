@@ -115,7 +115,9 @@ class Device:
 
         # Any order must do: a GPU has none.
         order = random.Random(0)
-        for place in order.sample(places := list(itertools.product(*map(range, grid))), len(places)):
+        for place in order.sample(
+            places := list(itertools.product(*map(range, grid))), len(places)
+        ):
             of_block = fixed | {("ctaid", a): n for a, n in zip("xyz", place, strict=True)}
             ids = [
                 of_block | {("tid", a): n for a, n in zip("xyz", point, strict=True)}

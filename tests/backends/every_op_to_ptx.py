@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     ModuleOp,
+    StringAttr,
     UnitAttr,
     f32,
     f64,
@@ -51,7 +52,7 @@ PAIRS: dict[str, list[Signature]] = {
     "cmpf": [((f, f), (i1,)) for f in FLOATS],
     "cmpi": [((i, i), (i1,)) for i in INTEGERS],
     "select": [((i1, t, t), (t,)) for t in (*FLOATS, *INTEGERS)],
-    "addui_extended": [((i, i), (i, i1)) for i in INTEGERS],
+    "addui_extended": [((i, i), (i, i1)) for i in INTEGERS[:5]],
     "mulsi_extended": [((i, i), (i, i)) for i in INTEGERS[1:5]],
     "mului_extended": [((i, i), (i, i)) for i in INTEGERS[1:5]],
     "ldexp": [((f64, i32), (f64,))],
@@ -92,7 +93,7 @@ def module_of(types: Signature, name: str, op: type[Operation] | None) -> Module
         block.add_op(memref.StoreOp.get(value, cell, []))
     block.add_op(gpu.ReturnOp([]))
     kernel = gpu.FuncOp("k", FunctionType.from_lists(block.arg_types, []), Region(block), True)
-    module = ModuleOp([gpu.ModuleOp("kernels", Region(Block([*inner, kernel])))])
+    module = ModuleOp([gpu.ModuleOp(StringAttr("kernels"), Region(Block([*inner, kernel])))])
     module.verify()
     return module
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import mlirad as ad
-from mlirad import gpu
 from mlirad.backends import libdevice, nvptx
 from mlirad.callables import Compiled
 from mlirad.compiling import module_at
@@ -158,4 +157,5 @@ def compare(got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
             compare(got[name], expected[name])
         return
     single = got.dtype in (np.float32, np.complex64)
-    np.testing.assert_allclose(got, expected, rtol=2e-5 if single else 1e-12, atol=1e-6 if single else 1e-13)
+    rtol, atol = (2e-5, 1e-6) if single else (1e-12, 1e-13)
+    np.testing.assert_allclose(got, expected, rtol=rtol, atol=atol)

@@ -114,7 +114,8 @@ def test_conformance_cases_become_ptx(number: str, k: int, mode: str, tmp_path: 
         return
     text = compiled.inspect_ptx((8, 0), given)
     assert ".target sm_80\n" in text
-    assert text.count(".entry ") == (2 if mode == "reverse" else 1)
+    # A reverse sweep has a kernel of its own unless it shares that of the augmented primal.
+    assert text.count(".entry ") in ((1, 2) if mode == "reverse" else (1,))
     assemble(text, (8, 0), tmp_path)
 
 

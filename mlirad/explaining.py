@@ -23,6 +23,7 @@ from mlirad.passes.analysis.frequency import byte_size
 from mlirad.passes.analysis.memory import is_memory, is_view, viewed
 from mlirad.passes.analysis.recompute import IDS, Residual
 from mlirad.passes.derivatives.plan import Plan
+from mlirad.passes.derivatives.snapshots import Snapshot
 from mlirad.passes.derivatives.watch import KEPT, label, watching
 from mlirad.passes.lower_caches import STACKS
 from mlirad.passes.lower_shadows import accumulation
@@ -102,6 +103,8 @@ class Seen:
         for kept in plan.kept:
             if isinstance(kept.of, scf.WhileOp):
                 self.entries.append((labels[kept.of], iterations(function, kept.of)))
+            if isinstance(kept.of, Snapshot):
+                self.entries.append((labels[kept.of], copied(function, kept.of)))
 
     def passed(self, name: str, module: ModuleOp) -> None:
         """Notes the additions to shadows as the last pass before their lowering left them."""
@@ -112,6 +115,13 @@ class Seen:
 def iterations(function: str, loop: scf.WhileOp) -> Entry:
     where = line_of(loop)
     return Entry(function, *where, "", "kept", 0, "how often the loop ran")
+
+
+def copied(function: str, of: Snapshot) -> Entry:
+    where = line_of(of.launch)
+    name = of.operand.name_hint or ""
+    why = "copied: the launch reads it more than once, and later it changes"
+    return Entry(function, *where, name, "kept", 0, why)
 
 
 def note(op: AccumulateOp) -> Accumulation:

@@ -20,6 +20,7 @@ from mlirad.passes.analysis.flow import kernel_of, name_of
 from mlirad.passes.analysis.memory import is_memory
 from mlirad.passes.analysis.stability import Stability
 from mlirad.passes.base import Pass
+from mlirad.passes.derivatives import snapshots
 from mlirad.passes.derivatives.augment import build_augmented
 from mlirad.passes.derivatives.plan import (
     KernelPair,
@@ -137,10 +138,20 @@ class KernelDeriver:
         key = (kernel, tuple(active), tuple(stable), depth)
         if key not in self.done:
             plan = make_plan(kernel, answer, stable, self.derive, joined=False)
-            self.done[key] = self.build(plan, active, depth)
+            copied = snapshots.candidates(launch, stable) if plan.residuals.keeps_any else []
+            if copied:
+                held = [s or k in copied for k, s in enumerate(stable)]
+                other = make_plan(kernel, answer, held, self.derive, joined=False)
+                if snapshots.is_worth_it(plan.residuals, other.residuals, len(copied)):
+                    plan = other
+                else:
+                    copied = []
+            self.done[key] = self.build(plan, active, depth, tuple(copied))
         return self.done[key]
 
-    def build(self, plan: Plan, active: Sequence[bool], depth: int) -> KernelPair:
+    def build(
+        self, plan: Plan, active: Sequence[bool], depth: int, copied: tuple[int, ...]
+    ) -> KernelPair:
         kernel = plan.function
         table = kernel.parent_op()
         assert table is not None
@@ -153,4 +164,4 @@ class KernelDeriver:
         reverse = build_reverse(plan, name, active, active, [], depth)
         add_function(reverse, augmented)
         caches = tuple(kept.type for kept in plan.kept)
-        return KernelPair(name_of(augmented), name_of(reverse), caches)
+        return KernelPair(name_of(augmented), name_of(reverse), caches, copied)

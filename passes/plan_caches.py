@@ -91,6 +91,11 @@ def extent(uses: CacheUses) -> Extent | None:
         return None
     builder = Builder(InsertPoint.before(init))
     push, launch = uses.pushes[0]
+    if launch is not None:
+        # The places of threads are only the same in every launch if their number is.
+        known = known_at(init, None, builder)
+        if any(hoist(size, known, builder) is None for size in launch_sizes(launch)):
+            return None
     known = known_at(init, launch, builder)
     counts = [hoist(count, known, builder) for count in push.counts]
     if None not in counts:

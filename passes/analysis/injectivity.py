@@ -162,13 +162,10 @@ def determined(form: Form, sizes: dict[str, Sizes]) -> str | None:
 
 def owned(kernel: gpu.FuncOp) -> set[SSAValue]:
     """The arguments of `kernel` whose accessed elements belong to one thread each."""
-    indices, memory = Indices(kernel), analyze_memory(kernel)
     if any(uses_beside(kernel)):
         return set()
-    found_sizes = launch_sizes(kernel)
-    pairs = zip(AXES, found_sizes[:3], found_sizes[3:], strict=True)
-    sizes = {axis: Sizes(grid, block) for axis, grid, block in pairs}
-    live = {axis for axis, size in sizes.items() if size != Sizes(1, 1)}
+    indices, memory = Indices(kernel), analyze_memory(kernel)
+    sizes, live = axis_sizes(kernel)
     accesses: dict[SSAValue, list[Access]] = {}
     for op in kernel.walk():
         if isinstance(op, Access):
@@ -188,6 +185,25 @@ def owned(kernel: gpu.FuncOp) -> set[SSAValue]:
         if live <= axes:
             found.add(array)
     return found
+
+
+def is_swept(argument: SSAValue, kernel: gpu.FuncOp) -> bool:
+    """Whether each thread loads another element of `argument`: about all of it is read."""
+    indices = Indices(kernel)
+    sizes, live = axis_sizes(kernel)
+    return any(
+        live <= {determined(indices.form(index), sizes) for index in op.indices}
+        for op in kernel.walk()
+        if isinstance(op, memref.LoadOp) and op.memref is argument
+    )
+
+
+def axis_sizes(kernel: gpu.FuncOp) -> tuple[dict[str, Sizes], set[str]]:
+    """The sizes of the launch along each axis, and the axes that have several threads."""
+    found = launch_sizes(kernel)
+    pairs = zip(AXES, found[:3], found[3:], strict=True)
+    sizes = {axis: Sizes(grid, block) for axis, grid, block in pairs}
+    return sizes, {axis for axis, size in sizes.items() if size != Sizes(1, 1)}
 
 
 def launch_sizes(kernel: gpu.FuncOp) -> list[int]:

@@ -55,6 +55,10 @@ class ResidualsResult:
     def of(self, value: SSAValue) -> Residual:
         return self.decisions[value].kind
 
+    @property
+    def keeps_any(self) -> bool:
+        return any(d.kind is Residual.CACHE for d in self.decisions.values())
+
     def is_cached(self, value: SSAValue) -> bool:
         decision = self.decisions.get(value)
         return decision is not None and decision.kind is Residual.CACHE

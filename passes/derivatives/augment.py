@@ -10,13 +10,20 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mlirad.dialects.autodiff import InitOp, PushOp
 from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.activity import is_terminator
-from mlirad.passes.analysis.flow import Function, body, location, terminator
+from mlirad.passes.analysis.flow import Function, body, location, name_of, terminator
+from mlirad.passes.derivatives.counting import counting_function
 from mlirad.passes.derivatives.fill import INDEX, index_constant
 from mlirad.passes.derivatives.gpu import launch, launch_sizes
 from mlirad.passes.derivatives.hoist import hoist
 from mlirad.passes.derivatives.plan import Kept, Plan
 from mlirad.passes.derivatives.scf import as_index, trip_count
-from mlirad.passes.derivatives.signature import add_argument, annotate_arguments
+from mlirad.passes.derivatives.signature import (
+    add_argument,
+    add_function,
+    annotate_arguments,
+    fresh_name,
+)
+from mlirad.passes.derivatives.snapshots import save
 from mlirad.passes.derivatives.sweep import BaseSweep
 from mlirad.passes.derivatives.threads import thread_number
 from mlirad.passes.derivatives.watch import label, mark
@@ -90,7 +97,7 @@ class Augmenter(BaseSweep):
         for number, kept in enumerate(self.plan.kept):
             threads, text = None, label(name, number)
             if isinstance(kept.of, gpu.LaunchFuncOp):
-                threads = thread_count(kept.of, self)
+                threads = thread_count(kept.of, self.plan, self)
                 text = label(self.plan.kernels[kept.of].augmented, numbers[kept.of])
                 numbers[kept.of] += 1
             self.at = kept.op
@@ -128,6 +135,9 @@ class Augmenter(BaseSweep):
                 self.visit_while(op, around)
             case gpu.LaunchFuncOp():
                 pair = self.plan.kernels[op]
+                for copied, kept in self.plan.snapshots(op):
+                    array, cache = self.primal(copied.operand), self.caches[kept]
+                    save(array, cache, around.indices, around.counts, self)
                 caches = [self.caches[kept] for kept in self.plan.launch_caches(op)]
                 operands = [*self.primals(op.kernelOperands), *around.flat(), *caches]
                 self.insert(launch(pair.augmented, self.primals(launch_sizes(op)), operands, op))
@@ -197,21 +207,38 @@ class Augmenter(BaseSweep):
             seen.name_hint = result.name_hint
 
 
-def thread_count(op: gpu.LaunchFuncOp, sweep: BaseSweep) -> SSAValue:
-    """The number of threads of a launch, computed at the top of a derived host function."""
+def thread_count(op: gpu.LaunchFuncOp, plan: Plan, sweep: BaseSweep) -> SSAValue:
+    """The number of threads of a launch, or the most, at the top of a derived host function."""
     total: SSAValue | None = None
     for size in launch_sizes(op):
         known = hoist(size, sweep.known, sweep.builder)
         if known is None:
-            raise UnsupportedError(
-                describe(
-                    location(op),
-                    "the size of this launch depends on values computed in the function, so its "
-                    "caches cannot be allocated beforehand",
-                    "compute the grid from arguments and array shapes",
-                )
-            )
+            return most_threads(op, plan, sweep)
         known = as_index(known, sweep)
         total = known if total is None else sweep.insert(arith.MuliOp(total, known)).result
     assert total is not None
     return total
+
+
+def most_threads(op: gpu.LaunchFuncOp, plan: Plan, sweep: BaseSweep) -> SSAValue:
+    """The largest number of threads of a launch whose size depends on the loops around it."""
+    primal = plan.function
+    assert isinstance(primal, func.FuncOp)
+    if op not in plan.counting:
+        table = primal.parent_op()
+        assert table is not None
+        counting = counting_function(op, primal, fresh_name(table, f"count_{name_of(primal)}"))
+        if counting is None:
+            raise UnsupportedError(
+                describe(
+                    location(op),
+                    "the size of this launch depends on floats or on what is in memory, so its "
+                    "caches cannot be allocated beforehand",
+                    "compute the grid from arguments, array shapes and loop counters",
+                )
+            )
+        add_function(counting, primal)
+        plan.counting[op] = name_of(counting)
+    arguments = sweep.primals(body(primal).args)
+    call = func.CallOp(plan.counting[op], arguments, [INDEX])
+    return sweep.insert(call).results[0]

@@ -108,6 +108,7 @@ class ReverseLaunch(Protocol):
 
     name: str
     extra: list[SSAValue]
+    restored: dict[int, tuple[SSAValue, SSAValue]]
 
 
 class StructuralRule(Protocol):

@@ -56,10 +56,12 @@ class LaunchRule(StructuralRule):
 
     def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
         assert isinstance(op, gpu.LaunchFuncOp)
+        derived = sweep.reverse_launch(op)
         operands: list[SSAValue] = []
         cells: list[tuple[SSAValue, SSAValue]] = []
-        for operand in op.kernelOperands:
-            operands.append(sweep.primal(operand))
+        for position, operand in enumerate(op.kernelOperands):
+            restored = derived.restored.get(position)
+            operands.append(sweep.primal(operand) if restored is None else restored[1])
             if not sweep.activity.is_active(operand):
                 continue
             if is_memory(operand):
@@ -68,9 +70,10 @@ class LaunchRule(StructuralRule):
                 cell = sweep.insert(memref.AllocOp([], [], MemRefType(operand.type, []))).memref
                 cells.append((operand, cell))
                 operands.append(cell)
-        derived = sweep.reverse_launch(op)
         sizes = sweep.primals(launch_sizes(op))
         sweep.insert(launch(derived.name, sizes, [*operands, *derived.extra], op))
+        for memory, _ in derived.restored.values():
+            sweep.insert(memref.DeallocOp.get(memory))
         for operand, cell in cells:
             total = sweep.insert(memref.LoadOp.get(cell, [])).res
             sweep.insert(memref.DeallocOp.get(cell))

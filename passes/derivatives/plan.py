@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.dialects import gpu, memref, scf
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialects.autodiff import GROWABLE, CacheType
@@ -21,6 +21,7 @@ from mlirad.passes.analysis.memory import is_memory
 from mlirad.passes.analysis.residuals import ResidualsResult
 from mlirad.passes.analysis.stability import Stability
 from mlirad.passes.derivatives.rule import ScalarRule
+from mlirad.passes.derivatives.snapshots import Snapshot
 from mlirad.passes.derivatives.structural import structural_rule
 from mlirad.passes.derivatives.sweep import rule_of
 
@@ -32,16 +33,18 @@ class KernelPair:
     augmented: str
     reverse: str
     caches: tuple[CacheType, ...]
+    snapshots: tuple[int, ...] = ()
+    """The operands of the launch that the reverse kernel gets as they were."""
 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
     """
-    One cache: of an SSA value, of the trip count of a `while` (then `of` is the op), or one
-    that belongs to a launch (then `of` is the launch).
+    One cache: of an SSA value, of the trip count of a `while` (then `of` is the op), one that
+    belongs to a launch (then `of` is the launch), or the copy of an array for a launch.
     """
 
-    of: SSAValue | Operation
+    of: SSAValue | Operation | Snapshot
     type: CacheType
 
     @property
@@ -49,6 +52,8 @@ class Kept:
         """The op that the cache is there for."""
         if isinstance(self.of, Operation):
             return self.of
+        if isinstance(self.of, Snapshot):
+            return self.of.launch
         owner = self.of.owner
         return owner if isinstance(owner, Operation) else owner.parent_op()
 
@@ -62,14 +67,21 @@ class Plan:
     residuals: ResidualsResult
     kept: list[Kept] = field(default_factory=list[Kept])
     kernels: dict[Operation, KernelPair] = field(default_factory=dict[Operation, KernelPair])
+    counting: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    """Functions that find how many threads a launch has at most."""
 
     @cached_property
-    def kept_of(self) -> dict[SSAValue | Operation, Kept]:
+    def kept_of(self) -> dict[SSAValue | Operation | Snapshot, Kept]:
         """The cache of a value, or of the trip count of a `while`."""
         return {kept.of: kept for kept in self.kept if not isinstance(kept.of, gpu.LaunchFuncOp)}
 
     def launch_caches(self, launch: gpu.LaunchFuncOp) -> list[Kept]:
         return [kept for kept in self.kept if kept.of is launch]
+
+    def snapshots(self, launch: gpu.LaunchFuncOp) -> Iterator[tuple[Snapshot, Kept]]:
+        for kept in self.kept:
+            if isinstance(kept.of, Snapshot) and kept.of.launch is launch:
+                yield kept.of, kept
 
     def values_of(self, block: Block) -> Iterator[SSAValue]:
         """The cached values that `block` itself defines."""
@@ -144,6 +156,11 @@ def collect_kept(block: Block, plan: Plan) -> None:
             plan.kept.append(Kept(op, cache_type(IndexType())))
         if (pair := plan.kernels.get(op)) is not None:
             plan.kept.extend(Kept(op, type) for type in pair.caches)
+            assert isinstance(op, gpu.LaunchFuncOp)
+            for position in pair.snapshots:
+                copied = Snapshot(op, position)
+                assert isinstance(copied.operand.type, MemRefType)
+                plan.kept.append(Kept(copied, cache_type(copied.operand.type.element_type)))
         for region in op.regions:
             for inner in region.blocks:
                 collect_kept(inner, plan)

@@ -19,6 +19,7 @@ from mlirad.passes.derivatives.memref import MEMREF_RULES, AllocationRule
 from mlirad.passes.derivatives.plan import Kept, Plan, allocations
 from mlirad.passes.derivatives.rule import Shadow, add
 from mlirad.passes.derivatives.signature import add_argument, annotate_arguments
+from mlirad.passes.derivatives.snapshots import restore
 from mlirad.passes.derivatives.structural import structural_rule
 from mlirad.passes.derivatives.sweep import BaseSweep, rule_of
 from mlirad.passes.derivatives.threads import thread_number
@@ -97,6 +98,8 @@ class DerivedLaunch:
 
     name: str
     extra: list[SSAValue]
+    restored: dict[int, tuple[SSAValue, SSAValue]]
+    """By position of the operand: memory with the array as it was, and it as an operand."""
 
 
 @dataclass(frozen=True)
@@ -274,12 +277,18 @@ class CotangentSweep(BaseSweep):
     def reverse_launch(self, launch: gpu.LaunchFuncOp) -> DerivedLaunch:
         caches = [self.caches[kept] for kept in self.plan.launch_caches(launch)]
         extra = [*self.around.flat(), *caches]
-        return DerivedLaunch(self.plan.kernels[launch].reverse, extra)
+        restored: dict[int, tuple[SSAValue, SSAValue]] = {}
+        for copied, kept in self.plan.snapshots(launch):
+            array, around = self.primal(copied.operand), self.around
+            restored[copied.position] = restore(
+                array, self.caches[kept], around.indices, around.counts, self
+            )
+        return DerivedLaunch(self.plan.kernels[launch].reverse, extra, restored)
 
     def free_caches(self) -> None:
         for kept, cache in self.caches.items():
             threads = None
             if isinstance(kept.of, gpu.LaunchFuncOp):
-                threads = thread_count(kept.of, self)
+                threads = thread_count(kept.of, self.plan, self)
             self.at = kept.op
             self.insert(FreeOp(cache, threads))

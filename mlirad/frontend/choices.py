@@ -108,6 +108,9 @@ class Choices(Views):
         for number, (alternative, windows) in enumerate(self.described(array)):
             if alternative not in choice.alternatives:
                 alternative = alternative.as_window()
+            if self.widened and alternative not in choice.alternatives:
+                # Later in the body it can be more than the type says: the next walk knows.
+                return self.no_choice(choice)
             position = choice.alternatives.index(alternative)
             place = self.place(alternative, windows)
             if which is None or selected is None:

@@ -163,6 +163,13 @@ class FunctionBody(Statements):
             case Function(found):
                 return Static(found)
 
+    def statement(self, node: ast.stmt) -> None:
+        try:
+            super().statement(node)
+        except RecursionError:
+            what = "a statement is nested too deeply"
+            raise self.unsupported(node, what, "split it into several statements") from None
+
     def walk(self) -> Block:
         """Lowers the body once, with the types of variables known so far."""
         self.widened, self.incomplete, self.unknown = False, None, {}

@@ -252,6 +252,19 @@ def test_local_arrays_swapped_with_rows_of_an_argument():
     check(local_program_in_python, small, X * 0.5, compiled=local_program)
 
 
+def swapped_and_cut(x, y):
+    p, q = x, y
+    for i in range(4):
+        p, q = q, p
+        p[i] = p[i] * q[i + 1]
+        p = p[1:] if i == 2 else p
+    return p[0] * q[1]
+
+
+def test_swapped_arrays_of_which_one_becomes_a_window():
+    check(swapped_and_cut, X, Y)
+
+
 @ad.kernel
 def row_kernel(row, x, column):
     i = gpu.grid(1)

@@ -235,6 +235,15 @@ def test_unknown_statements_are_refused(syntax: str, tmp_path: Any) -> None:
         lower(namespace["body"], [X], kernel=False)
 
 
+def test_what_python_cannot_recurse_into_is_refused(tmp_path: Any) -> None:
+    path = tmp_path / "long.py"
+    path.write_text(f"def long(x):\n    s = 0.0\n    return {'+'.join(['x[0]'] * 900)}\n")
+    namespace: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    with pytest.raises(UnsupportedError, match=r"long.py:3:5.*nested too deeply(.|\n)*split it"):
+        lower(namespace["long"], [X], kernel=False)
+
+
 def test_source_must_be_there() -> None:
     namespace: dict[str, Any] = {}
     exec("def body(x):\n    return x", namespace)

@@ -72,7 +72,10 @@ def can_fuse(first: gpu.LaunchFuncOp, second: gpu.LaunchFuncOp, function: func.F
     if not same_sizes(first, second):
         return False
     kernels = kernel_of(first), kernel_of(second)
-    if any(map(needs_parts, kernels)) or memory.REVERSED not in kernels[1].attributes:
+    if any(map(needs_parts, kernels)):
+        return False
+    # Reverse sweeps are neighbours too, but threads of the first may have to run backwards.
+    if [memory.REVERSED in kernel.attributes for kernel in kernels] != [False, True]:
         return False
     where = memory.analyze(function)
     touched = [roots(launch, where, written=False) for launch in (first, second)]

@@ -33,3 +33,27 @@ def test_a_chain_through_neighbouring_threads_runs_backwards():
     ad.autodiff(ad.Reverse, chained[2, 2], ad.Duplicated(x, dx))
     assert x[3] == 210.0
     np.testing.assert_array_equal(dx, [105.0, 70.0, 42.0, 30.0])
+
+
+@ad.kernel
+def squares(x, y):
+    i = gpu.grid(1)
+    if i < x.shape[0]:
+        y[i] = x[i] * x[i]
+
+
+@ad.jit
+def squares_then_chain(x, y, z):
+    squares[2, 2](x, y)
+    chained[2, 2](z)
+
+
+def test_a_chain_runs_backwards_beside_the_sweep_of_another_launch():
+    x, y, z = np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4), np.array([2.0, 3.0, 5.0, 7.0])
+    dx, dy, dz = np.zeros(4), np.ones(4), np.array([0.0, 0.0, 0.0, 1.0])
+    duplicated = ad.Duplicated
+    ad.autodiff(
+        ad.Reverse, squares_then_chain, duplicated(x, dx), duplicated(y, dy), duplicated(z, dz)
+    )
+    np.testing.assert_array_equal(dz, [105.0, 70.0, 42.0, 30.0])
+    np.testing.assert_array_equal(dx, 2 * x)

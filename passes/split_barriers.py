@@ -35,14 +35,11 @@ from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis import uniformity
 from mlirad.passes.analysis.flow import location, terminator
 from mlirad.passes.analysis.memory import REVERSED, is_memory, is_shared_allocation
+from mlirad.passes.analysis.uniformity import has_barrier
 from mlirad.passes.optimize.effects import Effects
 
 INDEX = IndexType()
 OpT = TypeVar("OpT", bound=Operation)
-
-
-def has_barrier(op: Operation) -> bool:
-    return any(isinstance(inner, gpu.BarrierOp) for inner in op.walk())
 
 
 def needs_parts(kernel: gpu.FuncOp) -> bool:

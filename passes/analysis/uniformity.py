@@ -2,7 +2,8 @@
 Which values are the same for all threads of a block.
 
 A value *varies* if it depends on the thread or on memory, whose contents may differ by the time a
-thread reads them. It is *divergent* if it depends on the number of the thread, through arithmetic,
+thread reads them, or if it comes out of a loop or branch without a barrier, which each thread goes
+through on its own. It is *divergent* if it depends on the number of the thread, through arithmetic,
 control flow, or the place that is loaded: a barrier under it is not reached by all threads.
 """
 
@@ -19,6 +20,10 @@ from mlirad.passes.analysis.memory import is_shared_allocation
 
 THREAD_IDS = (gpu.ThreadIdOp, gpu.GlobalIdOp, gpu.LaneIdOp)
 SAME_EVERYWHERE = (gpu.BlockIdOp, gpu.BlockDimOp, gpu.GridDimOp, arith.ConstantOp)
+
+
+def has_barrier(op: Operation) -> bool:
+    return any(isinstance(inner, gpu.BarrierOp) for inner in op.walk())
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,9 @@ def analyze(kernel: gpu.FuncOp, is_pure: Callable[[Operation], bool]) -> Uniform
     def varies(op: Operation) -> bool:
         if isinstance(op, SAME_EVERYWHERE) or is_shared_allocation(op):
             return False
-        return isinstance(op, THREAD_IDS) or not (op.regions or is_pure(op))
+        if op.regions:
+            return not has_barrier(op)
+        return isinstance(op, THREAD_IDS) or not is_pure(op)
 
     return Uniformity(
         spread(body(kernel), varies),

@@ -121,9 +121,10 @@ class DerivedProgram(Program):
         return text.encode() + self.base.fingerprint()
 
     def arguments(self, args: Sequence[Any]) -> list[Argument]:
-        """The values of a call, by parameter of `base`."""
-        parts, _ = self.parts(args)
-        return [Argument(p.name, p.kind, p.primal, p.shadow) for p in parts]
+        """The values of a call, by parameter of `base`; then the seed."""
+        parts, seeds = self.parts(args)
+        found = [Argument(p.name, p.kind, p.primal, p.shadow) for p in parts]
+        return [*found, *(Argument(SEED, Const, seed) for seed in seeds)]
 
     def verify(self, args: Sequence[Any]) -> None:
         report(self.name, list(check_values(self.arguments(args))))

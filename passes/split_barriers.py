@@ -126,7 +126,17 @@ class Splitter:
 
     def is_uniform(self, op: Operation) -> bool:
         """Whether one computation of `op` serves all threads."""
-        return self.effects.is_pure(op) and all(map(self.answer.is_uniform, op.results))
+        if not self.effects.is_pure(op):
+            return False
+        # Loop counters on which all threads agree make more values the same than was known before.
+        inputs = bool(op.operands) and all(
+            o not in self.inside or self.is_same(o) for o in op.operands
+        )
+        return inputs or all(map(self.answer.is_uniform, op.results))
+
+    def is_same(self, value: SSAValue) -> bool:
+        """Whether `value` is the same for all threads."""
+        return value in self.uniform or self.answer.is_uniform(value)
 
     def copy(self, op: Operation, target: Block, known: dict[SSAValue, SSAValue]) -> None:
         copy = op.clone({o: known.get(o, o) for o in op.operands})
@@ -168,7 +178,7 @@ class Splitter:
         return whole and all(self.is_at_hand(operand) for operand in op.operands)
 
     def is_at_hand(self, value: SSAValue) -> bool:
-        if value not in self.inside or self.answer.is_uniform(value):
+        if value not in self.inside or self.is_same(value):
             return True
         return isinstance(value.owner, Operation) and self.is_repeated(value.owner)
 
@@ -179,7 +189,7 @@ class Splitter:
         op = value.owner
         if value not in self.inside:
             found = value
-        elif self.answer.is_uniform(value):
+        elif self.is_same(value):
             found = self.uniform[value]
         elif isinstance(op, gpu.ThreadIdOp):
             found = part.threads[str(op.dimension.data)]
@@ -254,7 +264,7 @@ class Splitter:
         """A number that decides control flow around a barrier: that of any thread."""
         if value not in self.inside:
             return value
-        if self.answer.is_uniform(value):
+        if self.is_same(value):
             return self.uniform[value]
         # What a reverse sweep reads of a kernel whose barriers are right is the same everywhere.
         if value in self.answer.divergent and REVERSED not in self.kernel.attributes:
@@ -302,7 +312,6 @@ class Splitter:
         self.assign(self.private(carried, op.iter_args), target, op)
         body = Block(arg_types=[counter.type, *(carried[k].type for k in same)])
         # The counter varies only where the bounds do, on which all threads agree.
-        self.answer = self.answer.without(counter)
         self.bind([counter, *(carried[k] for k in same)], body.args)
         self.split(op.body.block, body)
         yielded = terminator(op.body.block).operands

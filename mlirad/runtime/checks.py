@@ -164,7 +164,7 @@ def _check_argument(argument: Argument) -> Iterator[Problem]:
 def _same_structure(value: Any, shadow: Any) -> bool:
     inner, others = compounds.elements(value), compounds.elements(shadow)
     if inner is None or others is None:
-        return inner is others
+        return inner is others and len(items([value])) == len(items([shadow]))
     return (
         type(value) is type(shadow)
         and len(inner) == len(others)

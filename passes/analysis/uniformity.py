@@ -36,10 +36,6 @@ class Uniformity:
     def is_uniform(self, value: SSAValue) -> bool:
         return value not in self.varying
 
-    def without(self, value: SSAValue) -> Uniformity:
-        """The answer when all threads are known to agree on `value`."""
-        return Uniformity(self.varying - {value}, self.divergent - {value})
-
 
 def analyze(kernel: gpu.FuncOp, is_pure: Callable[[Operation], bool]) -> Uniformity:
     def varies(op: Operation) -> bool:

@@ -357,6 +357,36 @@ def test_loops_without_barriers_may_decide_about_barriers(n: int):
 
 
 @ad.kernel
+def rounds_from_memory(x, n):
+    """Branches around barriers depend on counters whose bounds were loaded."""
+    s = gpu.shared.array(8, np.float64)
+    t = gpu.threadIdx.x
+    s[t] = x[t]
+    for k in range(n[0]):
+        gpu.syncthreads()
+        if k % 2 == 1:
+            v = s[(t + k) % 8]
+            gpu.syncthreads()
+            s[t] = v * x[t]
+    gpu.syncthreads()
+    x[t] = s[7 - t]
+
+
+def test_counters_up_to_a_loaded_bound_decide_about_barriers():
+    x, seed, n = np.linspace(0.5, 1.5, 8), np.arange(8.0), np.array([4])
+    moved = np.roll(x, -1) * x
+    moved = np.roll(moved, -3) * x
+    expected, dx = moved[::-1], seed.copy()
+    y = x.copy()
+    ad.autodiff(ad.Reverse, rounds_from_memory[1, 8], ad.Duplicated(y, dx), ad.Const(n))
+    np.testing.assert_allclose(y, expected, rtol=1e-14)
+    s = seed[::-1]
+    gradient = s * np.roll(x, -4) * np.roll(x, -3)
+    gradient += np.roll(s * x * np.roll(x, -3), 4) + np.roll(s * x * np.roll(x, -4), 3)
+    np.testing.assert_allclose(dx, gradient, rtol=1e-13)
+
+
+@ad.kernel
 def barrier_in_branch(x):
     i = gpu.grid(1)
     if i < x.shape[0]:

@@ -114,6 +114,16 @@ WRONG: dict[str, tuple[Callable[[], Any], type, list[str]]] = {
         ad.errors.ArgumentTypeError,
         ["the shadow of argument 'x' is a float"],
     ),
+    "None as a shadow": (
+        lambda: reverse_axpy(vector(), None),
+        ad.errors.ArgumentTypeError,
+        ["the shadow of argument 'x' is None, but the argument"],
+    ),
+    "string as a seed": (
+        lambda: ad.reverse(total, ad.Duplicated, ad.Const)(vector(), vector(), 1.0, "1"),
+        ad.errors.ArgumentTypeError,
+        ["argument 'dret' is a str"],
+    ),
     "read-only shadow": (
         lambda: reverse_axpy(vector(), read_only()),
         ad.errors.LaunchError,

@@ -8,11 +8,15 @@ The `autodiff` dialect: requests for derivatives, and the ops they leave behind.
 * Shadow ops (`accumulate`, `take`) are what loads and stores become in the reverse sweep.
   `autodiff-lower-shadows` turns them into loads, stores and atomics.
 
-None of them survives the stage `lowered`.
+* Parts of the primal that upstream MLIR has no fitting op for (`compare_exchange`, `fence`,
+  `constant_array`) stay until the back end.
+
+No other survives the stage `lowered`.
 """
 
 from xdsl.ir import Dialect
 
+from mlirad.dialects.constants import ConstantArrayOp
 from mlirad.dialects.requests import (
     Activity,
     ActivityAttr,
@@ -34,6 +38,7 @@ from mlirad.dialects.storage import (
     PushOp,
     TakeOp,
 )
+from mlirad.dialects.threads import CompareExchangeOp, FenceOp
 
 __all__ = [
     "GROWABLE",
@@ -43,6 +48,9 @@ __all__ = [
     "ActivityAttr",
     "Autodiff",
     "CacheType",
+    "CompareExchangeOp",
+    "ConstantArrayOp",
+    "FenceOp",
     "FreeOp",
     "FwdDiffOp",
     "InitOp",
@@ -69,6 +77,9 @@ Autodiff = Dialect(
         FreeOp,
         AccumulateOp,
         TakeOp,
+        CompareExchangeOp,
+        FenceOp,
+        ConstantArrayOp,
     ],
     [ActivityAttr, CacheType],
 )

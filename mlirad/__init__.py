@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mlirad.runtime.annotations import Forward as Forward
     from mlirad.runtime.annotations import Reverse as Reverse
     from mlirad.runtime.tape import Tape as Tape
+    from mlirad.runtime.workers import set_workers as set_workers
     from mlirad.transforms import grad as grad
     from mlirad.transforms import jvp as jvp
     from mlirad.transforms import value_and_grad as value_and_grad
@@ -41,6 +42,7 @@ _WHERE = {
     "mlirad.explaining": ("explain",),
     "mlirad.runtime.annotations": ("Active", "Const", "Dual", "Duplicated", "Forward", "Reverse"),
     "mlirad.runtime.tape": ("Tape",),
+    "mlirad.runtime.workers": ("set_workers",),
     "mlirad.transforms": ("grad", "jvp", "value_and_grad", "vjp"),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
@@ -64,6 +66,7 @@ __all__ = [
     "kernel",
     "reverse",
     "set_default_device",
+    "set_workers",
     "stop_gradient",
     "value_and_grad",
     "vjp",

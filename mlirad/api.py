@@ -102,12 +102,28 @@ Differentiable = Kernel | Function | ConfiguredKernel | Callable[..., Any]
 
 
 @overload
-def reverse(f: Kernel, /, *annotations: Kind, ret: Kind | None = None) -> Kernel: ...
+def reverse(
+    f: Kernel, /, *annotations: Kind, ret: Kind | None = None, deterministic: bool = False
+) -> Kernel: ...
 @overload
-def reverse(f: Function, /, *annotations: Kind, ret: Kind | None = None) -> Function: ...
+def reverse(
+    f: Function, /, *annotations: Kind, ret: Kind | None = None, deterministic: bool = False
+) -> Function: ...
 @overload
-def reverse(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any: ...
-def reverse(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any:
+def reverse(
+    f: Callable[..., Any],
+    /,
+    *annotations: Kind,
+    ret: Kind | None = None,
+    deterministic: bool = False,
+) -> Any: ...
+def reverse(
+    f: Callable[..., Any],
+    /,
+    *annotations: Kind,
+    ret: Kind | None = None,
+    deterministic: bool = False,
+) -> Any:
     """
     Builds the reverse-mode derivative of a kernel or function.
 
@@ -117,6 +133,8 @@ def reverse(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = Non
             the array), `Active` (floats; the cotangent is returned).
         ret: `Active` (its seed is the last argument) or `Const`; by default `Active` where the
             result holds floats.
+        deterministic: whether the result must be the same to the last bit for any number of
+            workers (`set_workers`): then one of them runs all launches.
 
     Returns:
         A kernel for a kernel, a function for a function. It returns the primal result (unless
@@ -126,16 +144,32 @@ def reverse(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = Non
     Raises:
         ArgumentTypeError, LaunchTypeError: annotations do not fit; all problems are listed.
     """
-    return _derive(Mode.REVERSE, f, annotations, ret)
+    return _derive(Mode.REVERSE, f, annotations, ret, deterministic)
 
 
 @overload
-def forward(f: Kernel, /, *annotations: Kind, ret: Kind | None = None) -> Kernel: ...
+def forward(
+    f: Kernel, /, *annotations: Kind, ret: Kind | None = None, deterministic: bool = False
+) -> Kernel: ...
 @overload
-def forward(f: Function, /, *annotations: Kind, ret: Kind | None = None) -> Function: ...
+def forward(
+    f: Function, /, *annotations: Kind, ret: Kind | None = None, deterministic: bool = False
+) -> Function: ...
 @overload
-def forward(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any: ...
-def forward(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = None) -> Any:
+def forward(
+    f: Callable[..., Any],
+    /,
+    *annotations: Kind,
+    ret: Kind | None = None,
+    deterministic: bool = False,
+) -> Any: ...
+def forward(
+    f: Callable[..., Any],
+    /,
+    *annotations: Kind,
+    ret: Kind | None = None,
+    deterministic: bool = False,
+) -> Any:
     """
     Builds the forward-mode derivative of a kernel or function.
 
@@ -143,6 +177,8 @@ def forward(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = Non
         f: a kernel, a function, or a derivative of one.
         annotations: one class per argument: `Const`, or `Dual` (the tangent follows the argument).
         ret: `Dual` or `Const`; by default `Dual` where the result holds floats.
+        deterministic: whether the result must be the same to the last bit for any number of
+            workers (`set_workers`): then one of them runs all launches.
 
     Returns:
         A kernel for a kernel, a function for a function; the latter returns `(primal, tangent)`,
@@ -151,11 +187,15 @@ def forward(f: Callable[..., Any], /, *annotations: Kind, ret: Kind | None = Non
     Raises:
         ArgumentTypeError, LaunchTypeError: annotations do not fit; all problems are listed.
     """
-    return _derive(Mode.FORWARD, f, annotations, ret)
+    return _derive(Mode.FORWARD, f, annotations, ret, deterministic)
 
 
 def _derive(
-    mode: Mode, f: Callable[..., Any], annotations: Sequence[Kind], ret: Kind | None
+    mode: Mode,
+    f: Callable[..., Any],
+    annotations: Sequence[Kind],
+    ret: Kind | None,
+    deterministic: bool,
 ) -> Kernel | Function:
     if isinstance(f, ConfiguredKernel):
         raise LaunchTypeError(
@@ -168,8 +208,9 @@ def _derive(
     if len(annotations) < len(names):
         names = names[: max(len(annotations), len(program.parameters))]
     problems = [*checks.check_kinds(names, annotations, mode), *_check_returns(ret, mode)]
-    checks.report(program.name, problems)
-    derived = DerivedProgram(program, mode, tuple(annotations), ret)
+    checks.report(program.name, [*problems, *_check_flag(deterministic)])
+    kinds = tuple(annotations)
+    derived = DerivedProgram(program, mode, kinds, ret, deterministic=deterministic)
     return type(base)(derived)
 
 
@@ -180,6 +221,13 @@ def _check_returns(ret: object, mode: Mode) -> Iterable[checks.Problem]:
         given = ret.__name__ if isinstance(ret, type) else repr(ret)
         yield checks.Problem(
             ArgumentTypeError, f"ret={given} in {mode.value} mode", f"'ret' is {names}, or left out"
+        )
+
+
+def _check_flag(deterministic: object) -> Iterable[checks.Problem]:
+    if not isinstance(deterministic, bool):
+        yield checks.Problem(
+            ArgumentTypeError, f"deterministic={deterministic!r}", "it is True or False"
         )
 
 
@@ -205,7 +253,12 @@ def as_callable(f: object) -> Kernel | Function:
 
 
 def autodiff(
-    mode: Mode, f: Differentiable, /, *arguments: Annotation, ret: Kind | None = None
+    mode: Mode,
+    f: Differentiable,
+    /,
+    *arguments: Annotation,
+    ret: Kind | None = None,
+    deterministic: bool = False,
 ) -> tuple[Any, Any]:
     """
     Differentiates `f` at `arguments`, now.
@@ -215,6 +268,8 @@ def autodiff(
         f: a kernel with its sizes (`k[grid, block]` or `k.forall(n)`), or a function.
         arguments: one annotation per argument, holding the value and the shadow if it has one.
         ret: how the result takes part; the seed of an `Active` result is 1.
+        deterministic: whether the result must be the same to the last bit for any number of
+            workers (`set_workers`): then one of them runs all launches.
 
     Returns:
         `(primal, gradients)` in reverse mode: `gradients` has one entry per argument, a number
@@ -236,7 +291,8 @@ def autodiff(
             f"  pass {base.name}[grid, block] or {base.name}.forall(n) to autodiff"
         )
     kinds = _verify_annotated(base.program, mode, arguments, ret)
-    derived = base.derivative(mode, kinds, ret, immediate=True)
+    checks.report(base.name, list(_check_flag(deterministic)))
+    derived = base.derivative(mode, kinds, ret, True, deterministic)
     values = [value for argument in arguments for value in argument.values]
     primal, *derivatives = derived.call(configured.sizes if configured else (), values)
     if mode is Mode.FORWARD:

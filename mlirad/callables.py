@@ -23,6 +23,7 @@ from mlirad.runtime.specialize import (
     Specializations,
     launch_axes,
 )
+from mlirad.runtime.workers import several
 
 
 class Compiled:
@@ -67,7 +68,7 @@ class Compiled:
         flat = leaves(args)
         alias = alias_partition(flat)
         axes = launch_axes(sizes)
-        key = (alias, axes, *map(key_of, args))
+        key = (alias, axes, several(), *map(key_of, args))
         specialization = self.specializations.find(key)
         if specialization is None:
             specialization = self._compile(key, args, alias, axes)
@@ -122,9 +123,10 @@ class Compiled:
         kinds: tuple[type[Annotation], ...],
         returns: type[Annotation] | None,
         immediate: bool = False,
+        deterministic: bool = False,
     ) -> Compiled:
         """The derivative that `autodiff` and the transforms run, built once."""
-        key = mode, kinds, returns, immediate
+        key = mode, kinds, returns, immediate, deterministic
         found = self._derivatives.get(key)
         if found is None:
             found = self._derivatives[key] = type(self)(DerivedProgram(self.program, *key))
@@ -142,7 +144,8 @@ class Compiled:
 
     def request(self, args: Sequence[Any], alias: tuple[int, ...], axes: int = 3) -> Request:
         """What has to be compiled for `args`."""
-        return Request(self.program.agree([type_of(value) for value in args]), alias, axes)
+        types = self.program.agree([type_of(value) for value in args])
+        return Request(types, alias, axes, several())
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """`args` with keywords and defaults put in their places."""
@@ -221,7 +224,7 @@ class Compiled:
         if all(isinstance(value, Type) for value in args):
             types = self.program.agree(args)
             count = sum(len(leaf_names("", type_)) for type_ in types)
-            return Request(types, tuple(range(count)))
+            return Request(types, tuple(range(count)), spread=several())
         self.program.verify(args)
         return self.request(args, alias_partition(leaves(args)))
 

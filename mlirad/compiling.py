@@ -22,7 +22,7 @@ def compile_program(program: Program, request: Request) -> Specialization:
     library, result, types = load(program, request)
     (symbol,) = library.entries
     words = sum(map(count_words, flat_types(types))) + program.sizes
-    return Specialization(program.name, entry(library, symbol, words), types, result)
+    return Specialization(program.name, entry(library, symbol, request, words), types, result)
 
 
 def load(program: Program, request: Request) -> tuple[Library, t.Type, tuple[t.Type, ...]]:
@@ -40,7 +40,7 @@ def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, t
     homes: dict[str, type] = {}
     try:
         homes = disk_cache.homes_in(request.types)
-        wanted = request.types, request.alias, request.axes
+        wanted = request.types, request.alias, request.axes, request.spread
         key = disk_cache.key(program.fingerprint(), program.name, *wanted)
     except (NotCacheable, LookupError):
         key = None
@@ -54,7 +54,7 @@ def _native(program: Program, request: Request) -> tuple[NativeObject, t.Type, t
     from mlirad import pipeline
 
     lowered = lowered_for(program, request)
-    native = pipeline.compile_native(lowered.module)
+    native = pipeline.compile_native(lowered.module, atomics=request.spread)
     if key is not None:
         disk_cache.store(key, native, t.Tuple((lowered.result, t.Tuple(lowered.types))))
     return native, lowered.result, lowered.types
@@ -70,9 +70,12 @@ def lowered_for(program: Program, request: Request) -> Lowered:
     return lowered
 
 
-def entry(library: Library, name: str, words: int | None = None) -> Entry:
-    """The function `name` of `library`, with room for its results; it takes that many words."""
-    native = library.entry(name)
+def entry(library: Library, name: str, request: Request, words: int | None = None) -> Entry:
+    """
+    The function `name` of `library`, which was compiled for `request`, with room for its results;
+    it takes that many words.
+    """
+    native = library.entry(name, request.spread)
     taken = native.signature.argument_words
     assert words in (None, taken), f"{name} takes {taken} words, but is given {words}"
     room = ctypes.c_uint64 * max(native.signature.result_words, 1)
@@ -98,13 +101,13 @@ def text_at(program: Program, request: Request, stage: str) -> str:
 def llvm_text(program: Program, request: Request) -> str:
     from mlirad.backends import cpu
 
-    return cpu.optimized_llvm(module_at(program, request, "cpu"))
+    return cpu.optimized_llvm(module_at(program, request, "cpu"), atomics=request.spread)
 
 
 def assembly_text(program: Program, request: Request) -> str:
     from mlirad.backends import cpu
 
-    return cpu.assembly(module_at(program, request, "cpu"))
+    return cpu.assembly(module_at(program, request, "cpu"), atomics=request.spread)
 
 
 def ptx_text(program: Program, request: Request, cc: tuple[int, int]) -> str:

@@ -88,6 +88,8 @@ class DerivedProgram(Program):
     returns: Kind | None = None
     immediate: bool = False
     """As `autodiff` wants it: seeds are 1, the result is always a tuple `(primal, …)`."""
+    deterministic: bool = False
+    """Whether one worker runs all launches."""
     name: str = field(init=False)
     is_kernel: bool = field(init=False)
     parameters: tuple[str, ...] = field(init=False)
@@ -117,7 +119,8 @@ class DerivedProgram(Program):
     def fingerprint(self) -> bytes:
         kinds = ",".join(kind.__name__ for kind in self.kinds)
         returns = self.returns.__name__ if self.returns else "default"
-        text = f"{self.mode.value}({kinds})->{returns},{self.immediate}|"
+        flags = f"{self.immediate},{self.deterministic}"
+        text = f"{self.mode.value}({kinds})->{returns},{flags}|"
         return text.encode() + self.base.fingerprint()
 
     def arguments(self, args: Sequence[Any]) -> list[Argument]:
@@ -173,7 +176,7 @@ class DerivedProgram(Program):
         return (*agreed, *seeds)
 
     def lower(self, types: Sequence[t.Type], alias: Sequence[int]) -> Lowered:
-        from mlirad.requests import Wrapping, wrap
+        from mlirad.requests import Wrapping, keep_order, wrap
 
         parts, seeds = self.parts(self.agree(types))
         numbers = iter(alias)
@@ -183,6 +186,8 @@ class DerivedProgram(Program):
             for _ in flat_types([part.shadow]):
                 next(numbers)
         base = self.base.lower([part.primal for part in parts], primal_alias)
+        if self.deterministic:
+            keep_order(base.module)
         parts = [replace(p, primal=type_) for p, type_ in zip(parts, base.types, strict=True)]
         parts = [
             replace(p, shadow=fit_shadow(p.primal, p.shadow)) if p.kind.shadowed else p

@@ -68,6 +68,26 @@ class _Atomic(_Name):
         """`array[index] = min(array[index], value)`; returns the old element. NaN never wins."""
         self._refuse()
 
+    def exch(self, array: Any, index: Any, value: Any) -> Any:
+        """`array[index] = value`; returns the old element."""
+        self._refuse()
+
+    def cas(self, array: Any, index: Any, old: Any, value: Any) -> Any:
+        """`if array[index] == old: array[index] = value`, for integers; returns the old element."""
+        self._refuse()
+
+    def compare_and_swap(self, array: Any, old: Any, value: Any) -> Any:
+        """`cas` of the first element."""
+        self._refuse()
+
+
+class _Const(_Name):
+    """Memory that nothing writes."""
+
+    def array_like(self, ary: Any) -> Any:
+        """A global numpy array with the contents it has while the kernel is compiled."""
+        self._refuse()
+
 
 class _Shared(_Name):
     """Memory of one block."""
@@ -111,6 +131,32 @@ def syncwarp(mask: int = 0xFFFFFFFF) -> None:
     _Name("syncwarp")(mask)
 
 
+def threadfence() -> None:
+    """What this thread wrote is seen by all threads before what it writes afterwards."""
+    _Name("threadfence")()
+
+
+def threadfence_block() -> None:
+    """As `threadfence`, for the threads of the block."""
+    _Name("threadfence_block")()
+
+
+def threadfence_system() -> None:
+    """As `threadfence`, for the host and other devices too."""
+    _Name("threadfence_system")()
+
+
+def selp(condition: Any, a: Any, b: Any) -> Any:
+    """`a` if the condition holds, else `b`; both are computed."""
+    _Name("selp")(condition, a, b)
+
+
+laneid: Final[Any] = _Name("laneid")
+"""The number of the thread in its warp."""
+warpsize: Final[Any] = _Name("warpsize")
+"""The number of threads in a warp: 32."""
+
+const: Final = _Const("const")
 shared: Final = _Shared("shared")
 local: Final = _Local("local")
 atomic: Final = _Atomic("atomic")

@@ -31,6 +31,7 @@ from mlirad.runtime.arguments import (
 from mlirad.runtime.cache_key import canonical
 from mlirad.runtime.recording import Mode
 from mlirad.runtime.specialize import Entry, Request, launch_axes
+from mlirad.runtime.workers import several
 
 Skeleton = t.Type | None
 """
@@ -166,8 +167,8 @@ class Split:
         self.active = program.active
         self.result_size = 8 * len(list(flat_types([result])))
         words = sum(map(count_words, self.types)) + program.sizes
-        self.augmented: Entry = entry(library, program.augmented, words)
-        self.reverse: Entry = entry(library, program.reverse)
+        self.augmented: Entry = entry(library, program.augmented, request, words)
+        self.reverse: Entry = entry(library, program.reverse, request)
         self.pack = Packer(self.types)
         self.unpack = Unpacker(result)
         interleaved: list[t.Scalar | t.Array] = []
@@ -259,12 +260,13 @@ class Recordable:
     ) -> tuple[object, Kept]:
         alias = alias_partition(args)
         axes = launch_axes(sizes)
-        key = (tuple(active), alias, axes, *map(key_of, args))
+        spread = several()
+        key = (tuple(active), alias, axes, spread, *map(key_of, args))
         split = self._splits.get(key)
         if split is None:
             program = SplitProgram(self.compiled.program, tuple(active))
             types = program.agree([type_of(value) for value in args])
-            split = self._splits[key] = Split(program, Request(types, alias, axes))
+            split = self._splits[key] = Split(program, Request(types, alias, axes, spread))
         status, results = split.augmented(split.pack(sizes, args))
         if status:
             raise MemoryError(f"{self.name}: not enough memory for what the reverse sweep needs")

@@ -106,7 +106,10 @@ def run(
     """
     if stage not in stages():
         raise ValueError(f"no stage {stage!r}; the stages are {', '.join(stages())}")
-    differentiates = any(op.dialect_name() == "autodiff" for op in module.walk())
+    differentiates = any(
+        op.dialect_name() == "autodiff" and op.name not in check_stage.PRIMAL
+        for op in module.walk()
+    )
     for current in STAGES:
         if differentiates or not current.derivatives:
             run_stage(module, current, callback, verify, verify_each)
@@ -147,12 +150,15 @@ def run_stage(
     check_stage.check(module, stage.name)
 
 
-def compile_native(module: ModuleOp, *, verify: bool = False) -> NativeObject:
+def compile_native(
+    module: ModuleOp, *, verify: bool = False, atomics: bool = False
+) -> NativeObject:
     """
-    Runs `module` to the stage `cpu`, in place, and compiles it to machine code.
+    Runs `module` to the stage `cpu`, in place, and compiles it to machine code; with `atomics`,
+    for several workers.
 
     Raises `MliradError` for what the passes refuse.
     """
     from mlirad.backends import cpu  # loads LLVM
 
-    return cpu.compile_module(run(module, "cpu", verify=verify))
+    return cpu.compile_module(run(module, "cpu", verify=verify), atomics=atomics)

@@ -111,6 +111,13 @@ def fix_axes(lowered: Lowered, axes: int) -> None:
             block.args[position].replace_all_uses_with(one.result)
 
 
+def keep_order(module: ModuleOp) -> None:
+    """Makes one worker run all launches, those of derivatives as well."""
+    for op in module.walk():
+        if isinstance(op, gpu.FuncOp):
+            op.attributes["mlirad.sequential"] = UnitAttr()
+
+
 def launches_once(function: func.FuncOp) -> bool:
     """Whether `function` is the host function of a kernel: it takes the sizes first."""
     launches = [op for op in function.walk() if isinstance(op, gpu.LaunchFuncOp)]

@@ -21,6 +21,7 @@ STOP_GRADIENT = frozenset({"autodiff.stop_gradient"})
 CACHES_AND_SHADOWS = frozenset(
     f"autodiff.{name}" for name in ("init", "push", "pop", "free", "accumulate", "take")
 )
+PRIMAL = frozenset({"autodiff.compare_exchange", "autodiff.fence", "autodiff.constant_array"})
 GPU = frozenset(
     f"gpu.{name}"
     for name in (
@@ -43,7 +44,7 @@ class Legal:
 
 PYTHON = Legal(
     frozenset({"func", "scf", "arith", "math", "memref", "complex"}),
-    frozenset({"builtin.module"}) | GPU | REQUESTS | STOP_GRADIENT,
+    frozenset({"builtin.module"}) | GPU | PRIMAL | REQUESTS | STOP_GRADIENT,
 )
 DIFFERENTIATED = replace(PYTHON, ops=PYTHON.ops - REQUESTS | CACHES_AND_SHADOWS)
 LOWERED = replace(PYTHON, ops=PYTHON.ops - REQUESTS - STOP_GRADIENT)

@@ -7,16 +7,17 @@ gpu.launch_func @reverse_k(%x, %dx, %dy)
 ```
 
 Two launches of the same grid become one if nothing but pure ops stands between them, neither
-waits at barriers, neither writes what the other touches (caches apart: a thread pops what it has
-pushed), and the threads of the second do not depend on each other: it only loads from, only adds
-to, or owns (`analysis/injectivity`) each array. What was kept in caches then stays in registers.
+waits at barriers, the first hands nothing on from thread to thread, neither writes what the other
+touches (caches apart: a thread pops what it has pushed), and the threads of the second do not
+depend on each other: it only loads from, only adds to, or owns (`analysis/injectivity`) each array.
+What was kept in caches then stays in registers.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
 
 from xdsl.dialects import func, gpu, memref
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, CacheType, InitOp, PopOp, PushOp
@@ -31,6 +32,7 @@ from mlirad.passes.analysis.memory import (
     set_unaligned_arguments,
     unaligned_arguments,
 )
+from mlirad.passes.analysis.ordering import hands_on
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives.gpu import launch_sizes
 from mlirad.passes.derivatives.signature import fresh_name
@@ -76,6 +78,8 @@ def can_fuse(first: gpu.LaunchFuncOp, second: gpu.LaunchFuncOp, function: func.F
         return False
     # Reverse sweeps are neighbours too, but threads of the first may have to run backwards.
     if [memory.REVERSED in kernel.attributes for kernel in kernels] != [False, True]:
+        return False
+    if any(map(hands_on, kernels[0].walk())):
         return False
     where = memory.analyze(function)
     touched = [roots(launch, where, written=False) for launch in (first, second)]
@@ -164,6 +168,8 @@ def fuse(first: gpu.LaunchFuncOp, second: gpu.LaunchFuncOp, function: func.FuncO
     name = fresh_name(home, "_".join(kernel.sym_name.data for kernel in kernels))
     fused = gpu.FuncOp(name, (block.arg_types, []), Region(block), kernel=True)
     fused.location = kernels[1].location
+    if any(memory.SEQUENTIAL in kernel.attributes for kernel in kernels):
+        fused.attributes[memory.SEQUENTIAL] = UnitAttr()
     if LAUNCH_SIZES in kernels[0].attributes:
         fused.attributes[LAUNCH_SIZES] = kernels[0].attributes[LAUNCH_SIZES]
     if (classes := alias_numbers(operands, memory.analyze(function))) is not None:

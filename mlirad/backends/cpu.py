@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -68,11 +68,12 @@ def _linker() -> llvm.LLJIT:
     return llvm.create_lljit_compiler()
 
 
-def _text(module: ModuleOp) -> str:
+def _text(module: ModuleOp, atomics: bool = False) -> str:
     from mlirad.backends.emit_llvm import emit
     from mlirad.backends.target import CPU, CPU_VECTOR
 
-    return emit(module, CPU_VECTOR if has_vector_math() else CPU)
+    target = CPU_VECTOR if has_vector_math() else CPU
+    return emit(module, replace(target, atomics=atomics))
 
 
 def _optimize(text: str, opt_level: int) -> llvm.ModuleRef:
@@ -89,27 +90,29 @@ def _optimize(text: str, opt_level: int) -> llvm.ModuleRef:
     return module
 
 
-def compile_module(module: ModuleOp, opt_level: int = 3, keep_llvm: bool = False) -> NativeObject:
+def compile_module(
+    module: ModuleOp, opt_level: int = 3, keep_llvm: bool = False, atomics: bool = False
+) -> NativeObject:
     """
-    Machine code for a verified module at stage `cpu`.
+    Machine code for a verified module at stage `cpu`; with `atomics`, for several workers.
 
     Raises `UnsupportedError` for an op without machine code.
     """
     from mlirad.backends.emit_llvm import signatures
 
-    text = _text(module)
+    text = _text(module, atomics)
     code = _machine(opt_level).emit_object(_optimize(text, opt_level))
     return NativeObject(code, signatures(module), text if keep_llvm else None)
 
 
-def optimized_llvm(module: ModuleOp, opt_level: int = 3) -> str:
+def optimized_llvm(module: ModuleOp, opt_level: int = 3, atomics: bool = False) -> str:
     """The LLVM text after optimisation, to look at."""
-    return str(_optimize(_text(module), opt_level))
+    return str(_optimize(_text(module, atomics), opt_level))
 
 
-def assembly(module: ModuleOp, opt_level: int = 3) -> str:
+def assembly(module: ModuleOp, opt_level: int = 3, atomics: bool = False) -> str:
     """The assembly of the host processor, to look at."""
-    return _machine(opt_level).emit_assembly(_optimize(_text(module), opt_level))
+    return _machine(opt_level).emit_assembly(_optimize(_text(module, atomics), opt_level))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +143,20 @@ class Library:
     tracker: llvm.ResourceTracker
     entries: Mapping[str, EntrySignature]
 
-    def entry(self, name: str) -> NativeEntry:
-        """The entry `name`; KeyError if there is none."""
+    def entry(self, name: str, spread: bool = False) -> NativeEntry:
+        """
+        The entry `name`; KeyError if there is none.
+
+        With `spread` its launches go to the pool of workers: only for code with atomics.
+        """
         signature = self.entries[name]
         address = self.tracker[entry_symbol(name)]
-        table = ctypes.addressof(default_table())
+        if spread:
+            from mlirad.backends.workers import pool_table
+
+            table = ctypes.addressof(pool_table())
+        else:
+            table = ctypes.addressof(default_table())
         return NativeEntry(address, signature, self, table, _ENTRY(address))
 
 
@@ -153,6 +165,11 @@ def _link(code: bytes, symbols: list[str]) -> llvm.ResourceTracker:
     for symbol in symbols:
         builder.export_symbol(symbol)
     return builder.link(_linker(), f"mlirad.{next(_numbers)}")
+
+
+def link_text(text: str, symbols: list[str]) -> llvm.ResourceTracker:
+    """Loads functions given as LLVM text; indexed by name, the result has their addresses."""
+    return _link(_machine(1).emit_object(_optimize(text, 1)), symbols)
 
 
 def load(native: NativeObject) -> Library:
@@ -167,7 +184,7 @@ TABLE = ("mlirad_table_alloc", "mlirad_table_free", "mlirad_table_launch")
 
 @cache
 def _table_code() -> llvm.ResourceTracker:
-    return _link(_machine(1).emit_object(_optimize(support.DEFAULT_TABLE, 1)), list(TABLE))
+    return link_text(support.DEFAULT_TABLE, list(TABLE))
 
 
 @cache

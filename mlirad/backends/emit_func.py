@@ -27,6 +27,7 @@ from mlirad.backends.writer import (
 )
 
 LAUNCH, PURE, ALIAS, UNALIGNED = "mlirad.launch", "mlirad.pure", "mlirad.alias", "mlirad.unaligned"
+SEQUENTIAL = "mlirad.sequential"
 STACK = "mlirad_stack_"
 
 
@@ -36,6 +37,15 @@ def numbers(op: Operation, name: str) -> tuple[int, ...]:
     if not isinstance(found, DenseArrayBase):
         return ()
     return tuple(int(n) for n in found.get_values())
+
+
+def is_sequential(function: func.FuncOp) -> bool:
+    """
+    Whether one worker runs all blocks, in order.
+
+    Nothing can be added atomically to a misaligned array.
+    """
+    return SEQUENTIAL in function.attributes or bool(numbers(function, UNALIGNED))
 
 
 def body_name(name: str) -> str:
@@ -80,7 +90,8 @@ def parameters(w: FunctionWriter, function: func.FuncOp) -> list[str]:
 def write_function(module: ModuleWriter, function: func.FuncOp) -> FunctionInfo:
     if len(function.body.blocks) != 1:
         raise unsupported(function, "a function with more than one block is not supported")
-    w = FunctionWriter(module, unaligned=bool(numbers(function, UNALIGNED)))
+    atomics = module.target.atomics and not is_sequential(function)
+    w = FunctionWriter(module, unaligned=bool(numbers(function, UNALIGNED)), atomics=atomics)
     texts = parameters(w, function)
     arguments = module.components(function.function_type.inputs.data, function)
     results = module.components(function.function_type.outputs.data, function)
@@ -203,7 +214,7 @@ def call_stack(w: FunctionWriter, op: func.CallOp, name: str) -> None:
 
 
 def launch(w: FunctionWriter, op: func.CallOp, name: str) -> None:
-    """Packs the arguments into words and asks the runtime to run the blocks."""
+    """Packs the arguments into words and asks the runtime to run the blocks, or runs them."""
     info = finished(w.module, name)
     declare_range(w.module, name, info)
     blocks = w.values[op.operands[1]]
@@ -214,10 +225,13 @@ def launch(w: FunctionWriter, op: func.CallOp, name: str) -> None:
     for k, (type, part) in enumerate(zip(types, parts, strict=True), 1):
         slot = w.let(f"getelementptr inbounds i64, ptr {words}, i64 {k}")
         w.do(f"store {type} {part}, ptr {slot}, align 8")
-    entry = w.let("getelementptr inbounds ptr, ptr %table, i64 2")
-    run = w.let(f"load ptr, ptr {entry}, align 8")
     kernel = quoted(f"{name}.range")
-    w.do(f"call void {run}(ptr {kernel}, ptr %table, ptr {words}, i64 {blocks})")
+    if is_sequential(w.module.functions[name]):
+        w.do(f"call void {kernel}(ptr %table, ptr {words}, i64 0, i64 {blocks})")
+    else:
+        entry = w.let("getelementptr inbounds ptr, ptr %table, i64 2")
+        run = w.let(f"load ptr, ptr {entry}, align 8")
+        w.do(f"call void {run}(ptr {kernel}, ptr %table, ptr {words}, i64 {blocks})")
     if info.can_fail:
         w.leave_if_failed()
 

@@ -19,9 +19,12 @@ from mlirad.backends.emit_func import ALIAS, STACK, UNALIGNED, numbers
 from mlirad.backends.native import NativeType
 from mlirad.backends.target import Target
 from mlirad.backends.writer import FunctionWriter, Handler, ModuleWriter, quoted, unsupported
-from mlirad.passes.analysis.memory import ORDERED
+from mlirad.dialects.autodiff import FenceOp
+from mlirad.passes.analysis.memory import ORDERED, SEQUENTIAL
+from mlirad.passes.analysis.ordering import EXCHANGE, hands_on
 
 SHARED = 3
+FENCES = {"block": "cta", "device": "gl", "system": "sys"}
 BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 REGISTERS: dict[type[Operation], str] = {
     gpu.ThreadIdOp: "tid",
@@ -96,12 +99,38 @@ def write_kernel(module: ModuleWriter, kernel: gpu.FuncOp, apart: bool) -> None:
     """A kernel has one parameter per word, also where its type fixes the value."""
     if len(kernel.body.blocks) != 1:
         raise unsupported(kernel, "a kernel with more than one block is not supported")
-    w = FunctionWriter(module, unaligned=bool(numbers(kernel, UNALIGNED)))
+    w = FunctionWriter(module, bool(numbers(kernel, UNALIGNED)), module.target.atomics)
     texts = list(parameters(w, kernel, apart))
     w.block(kernel.body.block)
+    refuse_order(kernel)
     name = quoted(symbol(kernel.sym_name.data))
     head = f"define ptx_kernel void {name}({', '.join(texts)}) #1 {{"
     module.bodies.append("\n".join([head, "entry:", *w.allocas, *w.lines, "ret void", "}"]))
+
+
+def refuse_order(kernel: gpu.FuncOp) -> None:
+    """
+    Threads of a GPU have no order; those of a derivative with fences or exchanges need one.
+
+    What atomic extrema need is refused where it is stored.
+    """
+    if SEQUENTIAL not in kernel.attributes:
+        return
+    reasons = [op for op in kernel.walk() if hands_on(op)]
+    for op in reasons:
+        if not isinstance(op, memref.AtomicRMWOp) or op.kind.value.data == EXCHANGE:
+            what = "the derivative of a kernel whose blocks wait for each other needs their order"
+            raise unsupported(op, what, "run it on the CPU, or split the kernel at this place")
+    if not reasons:
+        what = "a derivative with deterministic=True runs on one worker, which a GPU has not"
+        raise unsupported(kernel, what, "run it on the CPU, or leave 'deterministic' out")
+
+
+def fence(w: FunctionWriter, op: Operation) -> None:
+    assert isinstance(op, FenceOp)
+    name = f"llvm.nvvm.membar.{FENCES[op.scope.data]}"
+    w.module.declare(name, f"declare void @{name}()")
+    w.do(f"call void @{name}()")
 
 
 def parameters(w: FunctionWriter, kernel: gpu.FuncOp, apart: bool) -> Iterator[str]:
@@ -223,6 +252,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     **dict.fromkeys(REGISTERS, read_id),
     gpu.GlobalIdOp: global_id,
     gpu.BarrierOp: barrier,
+    FenceOp: fence,
     func.CallOp: call,
     memref.AllocaOp: alloca,
     memref.AllocOp: refuse_heap,

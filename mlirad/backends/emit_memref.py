@@ -10,8 +10,9 @@ from xdsl.ir import Operation
 from mlirad.backends import support
 from mlirad.backends.addresses import address, multiply, operands
 from mlirad.backends.descriptors import Descriptor, Layout
-from mlirad.backends.emit_arith import literal, short
+from mlirad.backends.emit_arith import float_literal, literal, short
 from mlirad.backends.writer import FunctionWriter, Handler, unsupported
+from mlirad.dialects.autodiff import CompareExchangeOp, ConstantArrayOp, FenceOp
 
 LARGEST_ALLOCA = 64 * 1024
 """Bytes; larger local arrays live on the heap for as long as their block."""
@@ -79,7 +80,7 @@ def read_modify_write(w: FunctionWriter, op: Operation) -> None:
         raise unsupported(op, f"atomic operation number {op.kind.value.data} is not known")
     plain, atomic = kind
     type = layout.element
-    if w.module.target.atomics:
+    if w.atomics and target.align >= layout.width:
         if not atomic or type == "i1":
             raise unsupported(op, f"this operation on {op.results[0].type} cannot be atomic")
         text = f"atomicrmw {atomic} {layout.pointer} {pointer}, {type} {new} monotonic"
@@ -94,6 +95,31 @@ def read_modify_write(w: FunctionWriter, op: Operation) -> None:
     elif plain:
         new = w.let(f"{plain} {type} {old}, {new}")
     write(w, target, pointer, new)
+
+
+def compare_exchange(w: FunctionWriter, op: Operation) -> None:
+    assert isinstance(op, CompareExchangeOp)
+    expected, desired = operands(w, [op.expected, op.desired])
+    target = w.memref(op.memref)
+    pointer = address(w, target, operands(w, op.indices))
+    layout, type = target.layout, target.layout.element
+    if type == "i1":
+        raise unsupported(op, "a bool cannot be compared and exchanged")
+    if w.atomics and target.align >= layout.width:
+        text = f"{layout.pointer} {pointer}, {type} {expected}, {type} {desired}"
+        pair = w.let(f"cmpxchg {text} acq_rel acquire")
+        w.define(op.old, f"extractvalue {{ {type}, i1 }} {pair}, 0")
+        return
+    old = w.values[op.old] = read(w, target, pointer)
+    equal = w.let(f"icmp eq {type} {old}, {expected}")
+    new = w.let(f"select i1 {equal}, {type} {desired}, {type} {old}")
+    write(w, target, pointer, new)
+
+
+def fence(w: FunctionWriter, op: Operation) -> None:
+    """One worker runs blocks one after the other: each sees what those before it wrote."""
+    if w.atomics:
+        w.do("fence seq_cst")
 
 
 def release(w: FunctionWriter, pointer: str) -> str:
@@ -150,6 +176,20 @@ def alloca(w: FunctionWriter, op: Operation) -> None:
         place = f",{space}" if space else ""
         w.allocas.append(f"{pointer} = alloca [{total} x i8], align 64{place}")
     w.values[op.results[0]] = Descriptor(pointer, sizes, None, layout, layout.width)
+
+
+def constant_array(w: FunctionWriter, op: Operation) -> None:
+    """A constant of the module, shared by all that hold the same."""
+    assert isinstance(op, ConstantArrayOp)
+    layout, sizes = new_array(w, op)
+    type = layout.storage
+    values = op.contents.get_values()
+    texts = [float_literal(v, type) if isinstance(v, float) else str(v) for v in values]
+    held = ", ".join(f"{type} {text}" for text in texts)
+    body = f"constant [{len(texts)} x {type}] [{held}], align 64"
+    name = w.module.constants.setdefault(body, f"@mlirad.constant.{len(w.module.constants)}")
+    w.module.declare(name, f"{name} = private unnamed_addr {body}")
+    w.values[op.array] = Descriptor(name, sizes, None, layout, layout.width)
 
 
 def dealloc(w: FunctionWriter, op: Operation) -> None:
@@ -211,6 +251,9 @@ HANDLERS: dict[type[Operation], Handler] = {
     memref.LoadOp: load,
     memref.StoreOp: store,
     memref.AtomicRMWOp: read_modify_write,
+    ConstantArrayOp: constant_array,
+    CompareExchangeOp: compare_exchange,
+    FenceOp: fence,
     memref.AllocOp: alloc,
     memref.AllocaOp: alloca,
     memref.DeallocOp: dealloc,

@@ -64,8 +64,8 @@ class Target:
     A variant of the emitter.
 
     `maths` names the function for an op of `math` on an LLVM type; `spaces` the LLVM address
-    space for a memory space of a memref; `atomics` makes `memref.atomic_rmw` atomic;
-    `variants` are the vector versions of functions.
+    space for a memory space of a memref; `atomics` makes `memref.atomic_rmw` atomic, in functions
+    that several workers run; `variants` are the vector versions of functions.
     `library` names the function for one of the C library, None if they are there as they are;
     `intrinsics` are those of LLVM that have code (the second part of their name), None if all.
     With a `runtime`, functions take its table and the address of the status.

@@ -91,6 +91,7 @@ class ModuleWriter:
     variants: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     users: dict[str, Operation] = field(default_factory=lambda: dict[str, Operation]())
     """The first op that needs a declared function."""
+    constants: dict[str, str] = field(default_factory=lambda: dict[str, str]())
     layouts: dict[Attribute, Layout] = field(default_factory=lambda: dict[Attribute, Layout]())
 
     def declare(self, name: str, text: str) -> None:
@@ -152,7 +153,7 @@ class ModuleWriter:
 class FunctionWriter:
     """One function: its lines so far, and what each SSA value has become."""
 
-    def __init__(self, module: ModuleWriter, unaligned: bool):
+    def __init__(self, module: ModuleWriter, unaligned: bool, atomics: bool):
         self.module = module
         self.handlers = module.handlers
         self.lines: list[str] = []
@@ -160,6 +161,7 @@ class FunctionWriter:
         self.values: dict[SSAValue, Operand] = {}
         self.label = "entry"
         self.unaligned = unaligned
+        self.atomics = atomics
         self.can_fail = False
         self.frees_arguments = False
         # What to write to free memory that is still held: if the function leaves early
@@ -306,5 +308,6 @@ class FunctionWriter:
 
     def leave_if_failed(self) -> None:
         """Leaves the function early if a call has failed."""
-        status = self.let("load i32, ptr %status, align 4")
+        order = ("atomic ", " monotonic") if self.module.target.atomics else ("", "")
+        status = self.let(f"load {order[0]}i32, ptr %status{order[1]}, align 4")
         self.leave_if(self.let(f"icmp ne i32 {status}, 0"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.ir import SSAValue
 
+from mlirad.dialects.autodiff import ConstantArrayOp
 from mlirad.frontend.builder import Value
 from mlirad.frontend.ir_types import memref_type
 from mlirad.frontend.iterables import Iterables
@@ -31,8 +32,12 @@ from mlirad.frontend.types import (
     Scalar,
 )
 
+AnyArray = np.ndarray[Any, np.dtype[Any]]
 SPACES = {"local.array": 5, "shared.array": 3}
 """The memory spaces of arrays that belong to a thread, and to a block."""
+
+LARGEST_CONSTANT = 64 * 1024
+"""Bytes of an array that is part of the code; as much constant memory has a GPU."""
 
 SIGNED, UNSIGNED = (INT8, INT16, INT32, INT64), (UINT8, UINT16, UINT32, UINT64)
 SCALARS = {
@@ -67,6 +72,10 @@ def scalar_of(found: object) -> Scalar | None:
     except TypeError:
         return None
     return SCALARS.get(dtype.name) if dtype.isnative else None
+
+
+def is_array(found: object) -> TypeGuard[AnyArray]:
+    return isinstance(found, np.ndarray)
 
 
 class Allocations(Iterables):
@@ -148,6 +157,39 @@ class Allocations(Iterables):
         for axis, size in enumerate(sizes):
             self.sizes[ssa, axis] = self.index_constant(size)
         return ArrayRef(ssa, type_, None, origin)
+
+    def constant_array(self, node: ast.Call) -> ArrayRef:
+        """`const.array_like(array)`: a global array as it is now, read only."""
+        given = self.named(node, ("ary",))
+        operand = self.expression(given["ary"]) if "ary" in given else None
+        found = operand.object if isinstance(operand, Static) else None
+        if not is_array(found):
+            what = "'const.array_like' takes an array that is known while compiling"
+            raise self.typing_error(node, what, "give it a global numpy array")
+        element = scalar_of(found.dtype)
+        if element is None or found.ndim == 0:
+            what = f"a constant array cannot be of dtype {found.dtype} and {found.ndim} dimensions"
+            raise self.typing_error(node, what, "use an array of ints, float32 or float64")
+        if found.nbytes > LARGEST_CONSTANT:
+            what = f"a constant array of {found.nbytes} bytes is larger than {LARGEST_CONSTANT}"
+            raise self.unsupported(node, what, "pass it as an argument")
+        self.locate(node)
+        with self.at_entry():
+            return self.known_array(found, element, Origin(False, id(node)))
+
+    def known_array(self, array: AnyArray, element: Scalar, origin: Origin) -> ArrayRef:
+        type_ = Array(element, array.ndim, writable=False)
+        general = memref_type(type_)
+        fixed = MemRefType(general.element_type, array.shape)
+        flat = array.ravel()
+        if element.kind != "f":  # as IR without signs holds them
+            flat = flat.view(f"i{flat.itemsize}")
+        ssa = self.op(ConstantArrayOp(flat.tolist(), fixed))
+        ssa = self.op(memref.CastOp.get(ssa, general))
+        for axis, size in enumerate(array.shape):
+            self.sizes[ssa, axis] = self.index_constant(size)
+        self.origins[origin] = ArrayRef(ssa, type_, None, origin)
+        return self.origins[origin]
 
     # Arrays of a function
 

@@ -74,7 +74,7 @@ class Expressions(Selections):
         """Numbers and tuples of numbers from outside become constants."""
         found = static.object
         if static.path is not None:
-            return static
+            return self.gpu_value(static, node)
         if isinstance(found, (complex, np.complexfloating)):
             return self.complex_constant(cast("complex", found))
         if isinstance(found, (bool, int, float, np.number, np.bool_)):

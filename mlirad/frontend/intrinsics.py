@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from xdsl.dialects import arith, gpu, memref
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects import arith, gpu
 from xdsl.ir import SSAValue
 
-from mlirad.frontend import casts, operators
-from mlirad.frontend.allocations import SPACES, Allocations
+from mlirad.frontend.allocations import SPACES
+from mlirad.frontend.atomics import CAS, FENCES, RMW_KINDS, Atomics
 from mlirad.frontend.body import INDEX
-from mlirad.frontend.builder import Value
-from mlirad.frontend.ir_types import element_type
-from mlirad.frontend.operands import (
-    NONE,
-    ArrayRef,
-    Compound,
-    Operand,
-    Static,
-    TupleValue,
-    spell,
-)
-from mlirad.frontend.types import Scalar
+from mlirad.frontend.operands import NONE, Operand, Static, TupleValue
 
 AXES = tuple(map(gpu.DimensionAttr, gpu.DimensionEnum))
 """x, y, z."""
@@ -33,16 +21,30 @@ IDS: dict[str, type[gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDi
     "blockDim": gpu.BlockDimOp,
     "gridDim": gpu.GridDimOp,
 }
-RMW_KINDS: dict[str, dict[str, int]] = {
-    "atomic.add": {"f": 0, "i": 1, "u": 1},
-    "atomic.sub": {"f": 0, "i": 1, "u": 1},
-    "atomic.max": {"f": 13, "i": 4, "u": 5},
-    "atomic.min": {"f": 14, "i": 7, "u": 8},
+WAY_OUT = (
+    "grid, ids, local, shared and constant arrays, barriers, fences, selp, "
+    "and atomic add, sub, max, min, exch and cas are"
+)
+WARP = 32
+"""Threads that a GPU runs together. On the CPU a warp is no more than a way to count."""
+REFUSED = {
+    **dict.fromkeys(
+        ("syncthreads_count", "syncthreads_and", "syncthreads_or"),
+        "add up with atomic.add in shared memory between two calls of syncthreads",
+    ),
+    **dict.fromkeys(
+        "shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync match_any_sync match_all_sync".split(),
+        "exchange the values through shared memory, with syncthreads before and after",
+    ),
+    **dict.fromkeys(
+        "vote_sync_intrinsic all_sync any_sync eq_sync ballot_sync activemask lanemask_lt".split(),
+        "count in shared memory, with syncthreads before and after",
+    ),
 }
-"""The kinds of `memref.atomic_rmw` by element; a NaN never wins a maximum or minimum."""
+"""What is not compiled, with the way out."""
 
 
-class Intrinsics(Allocations):
+class Intrinsics(Atomics):
     """Evaluates the names that numba.cuda and mlirad.gpu share."""
 
     def identifier(self, name: str, axis: int) -> SSAValue:
@@ -56,6 +58,12 @@ class Intrinsics(Allocations):
 
     def gpu_value(self, found: Static, node: ast.AST) -> Operand:
         root, _, axis = (found.path or "").partition(".")
+        if found.path == "warpsize":
+            self.in_kernel("warpsize", node)
+            return self.constant(WARP)
+        if found.path == "laneid":
+            self.in_kernel("laneid", node)
+            return self.count_value(self.lane())
         if root in IDS and axis in ("x", "y", "z"):
             self.in_kernel(f"{root}.{axis}", node)
             return self.count_value(self.identifier(root, "xyz".index(axis)))
@@ -74,13 +82,34 @@ class Intrinsics(Allocations):
             case "syncthreads" | "syncwarp":
                 self.builder.insert(gpu.BarrierOp())
                 return NONE
-            case "atomic.add" | "atomic.sub" | "atomic.max" | "atomic.min":
+            case _ if path in RMW_KINDS:
                 return self.atomic(path, node)
+            case _ if path in CAS:
+                return self.compare_and_swap(path, node)
+            case _ if path in FENCES:
+                return self.fence(path, node)
+            case "const.array_like":
+                return self.constant_array(node)
+            case "selp":
+                return self.selected(node)
             case _:
-                way_out = (
-                    "grid, ids, local and shared arrays, barriers, atomic add, sub, max and min are"
-                )
-                raise self.unsupported(node, f"'{path}' is not compiled yet", way_out)
+                what = f"'{path}' is not compiled"
+                raise self.unsupported(node, what, REFUSED.get(path, WAY_OUT))
+
+    def selected(self, node: ast.Call) -> Operand:
+        """`selp(condition, a, b)`: both are computed."""
+        if len(node.args) != 3:
+            raise self.typing_error(node, "'selp' takes a condition and two numbers")
+        condition = self.truth(node.args[0])
+        return self.select(condition, self.value(node.args[1]), self.value(node.args[2]), node)
+
+    def lane(self) -> SSAValue:
+        """The number of this thread in its warp: threads of a block are numbered x fastest."""
+        number = self.identifier("threadIdx", 2)
+        for axis in (1, 0):
+            number = self.op(arith.MuliOp(number, self.identifier("blockDim", axis)))
+            number = self.op(arith.AddiOp(number, self.identifier("threadIdx", axis)))
+        return self.op(arith.RemUIOp(number, self.index_constant(WARP)))
 
     def grid(self, path: str, node: ast.Call) -> Operand:
         """`grid(n)` and `gridsize(n)`: a number for n = 1, else a tuple of n."""
@@ -102,35 +131,3 @@ class Intrinsics(Allocations):
     def threads(self, axis: int) -> SSAValue:
         blocks, width = self.identifier("gridDim", axis), self.identifier("blockDim", axis)
         return self.op(arith.MuliOp(blocks, width))
-
-    def atomic(self, path: str, node: ast.Call) -> Operand:
-        """`atomic.add(array, index, value)` and its like; gives the old element."""
-        if len(node.args) != 3:
-            raise self.typing_error(node, f"'{path}' takes an array, an index and a value")
-        array = self.expression(node.args[0])
-        given: tuple[SSAValue, ...] = ()
-        if isinstance(array, Compound) and isinstance(array.array.element, Scalar):
-            array, given = array.parts[0], array.given
-        if isinstance(array, Compound):
-            what = f"'{path}' cannot change {spell(array)}"
-            raise self.typing_error(node, what, "add to one field or part of it: a.real, a['x']")
-        if not isinstance(array, ArrayRef):
-            what = f"'{path}' needs an array, but got {spell(array)}"
-            raise self.typing_error(node, what, "give the array and the index apart")
-        element = array.type.scalar
-        if element.kind == "b":
-            raise self.typing_error(node, f"'{path}' cannot change {array.type}")
-        indices = self.indices(array, self.index_values(node.args[1]), node, given)
-        operand = self.value(node.args[2])
-        self.locate(node)
-        self.must_be_writable(array, node)
-        if path == "atomic.sub":
-            operand = operators.unary(
-                "USub", casts.convert(operand, element, self.builder), self.builder
-            )
-        op = memref.AtomicRMWOp.create(
-            operands=[self.stored(array, operand, node), array.ssa, *indices],
-            properties={"kind": IntegerAttr(RMW_KINDS[path][element.kind], i64)},
-            result_types=[element_type(element)],
-        )
-        return Value(self.op(op), element)

@@ -11,7 +11,10 @@ from mlirad.frontend.operands import Static
 GPU_MODULES = ("mlirad.gpu", "numba.cuda", "numba_cuda.numba.cuda", "numba_cuda_mlir.cuda")
 GPU_NAMES = frozenset(
     "grid gridsize threadIdx blockIdx blockDim gridDim laneid warpsize shared local const "
-    "syncthreads syncwarp threadfence atomic".split()
+    "syncthreads syncthreads_count syncthreads_and syncthreads_or syncwarp "
+    "threadfence threadfence_block threadfence_system atomic selp "
+    "shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync match_any_sync match_all_sync "
+    "vote_sync_intrinsic all_sync any_sync eq_sync ballot_sync activemask lanemask_lt".split()
 )
 """The GPU language: the same names, whichever module they come from."""
 

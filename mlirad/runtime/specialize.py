@@ -49,6 +49,8 @@ class Request:
     alias: tuple[int, ...]
     axes: int = 3
     """How many axes the launch has: those beyond are known to be of size 1."""
+    spread: bool = False
+    """Whether blocks of a launch run on several workers: then the code needs atomics."""
 
 
 def launch_axes(sizes: Sequence[int]) -> int:

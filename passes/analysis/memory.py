@@ -26,6 +26,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.dialects.autodiff import (
     AccumulateOp,
     CacheType,
+    CompareExchangeOp,
+    ConstantArrayOp,
     FreeOp,
     InitOp,
     PopOp,
@@ -44,6 +46,8 @@ REVERSED = "mlirad.reversed"
 On a kernel that is a reverse sweep: where threads run one after the other, they run in reverse
 order, so that also a kernel whose threads race has the derivative of the order it ran in.
 """
+SEQUENTIAL = "mlirad.sequential"
+"""On a kernel whose blocks must run one after the other."""
 
 Root = int | Operation | Literal["unknown"]
 UNKNOWN: Root = "unknown"
@@ -86,7 +90,7 @@ def viewed(op: Operation) -> list[SSAValue]:
     return [op.lhs, op.rhs] if isinstance(op, arith.SelectOp) else [op.operands[0]]
 
 
-ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, InitOp)
+ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, InitOp, ConstantArrayOp)
 
 
 def is_memory(value: SSAValue) -> bool:
@@ -183,7 +187,7 @@ def spread(block: Block, found: dict[SSAValue, frozenset[Root]]) -> None:
 def writes(op: Operation) -> Iterator[SSAValue | None]:
     """The memory that `op` itself may write; `None` stands for any."""
     match op:
-        case memref.StoreOp() | memref.AtomicRMWOp():
+        case memref.StoreOp() | memref.AtomicRMWOp() | CompareExchangeOp():
             yield op.memref
         case memref.CopyOp():
             yield op.destination

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from mlirad.dialects.autodiff import CacheType
+from mlirad.dialects.autodiff import CacheType, ConstantArrayOp
 from mlirad.passes.analysis.flow import captured, carries_derivative
 from mlirad.passes.analysis.memory import is_pure_call, is_view, viewed
 
@@ -110,10 +110,12 @@ def of_argument(value: SSAValue, block: Block) -> Decision:
 
 
 def is_nameable(memory: SSAValue) -> bool:
-    """Whether the reverse sweep can name `memory`: an argument, or a view of one."""
+    """Whether the reverse sweep can name `memory`: an argument or a constant array, or a view."""
     op = memory.owner
     if isinstance(op, Block):
         return of_argument(memory, op).kind is Residual.LIVE
+    if isinstance(op, ConstantArrayOp):
+        return True
     return is_view(op) and all(map(is_nameable, viewed(op)))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import arith, func, gpu, memref
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
@@ -12,6 +13,7 @@ from mlirad.passes.analysis import activity
 from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import Function, body, kernel_of, location, name_of
 from mlirad.passes.analysis.memory import (
+    SEQUENTIAL,
     alias_classes,
     is_memory,
     set_alias_classes,
@@ -19,6 +21,7 @@ from mlirad.passes.analysis.memory import (
     unaligned_arguments,
     writes,
 )
+from mlirad.passes.analysis.ordering import depends_on_order
 
 
 def add_argument(block: Block, like: SSAValue, prefix: str = "") -> SSAValue:
@@ -33,7 +36,8 @@ def annotate_arguments(
     derived: Function, primal: Function, shadowed: Sequence[bool], extra: int = 0
 ) -> None:
     """
-    Gives a derived function the alias classes and alignment of its primal.
+    Gives a derived function the alias classes and alignment of its primal, and the order of its
+    threads where the derivative needs one.
 
     Its arguments are those of the primal, each `shadowed` one followed by its shadow, then
     `extra` others. Shadows overlap as their primals do, and nothing else.
@@ -55,6 +59,8 @@ def annotate_arguments(
             found[i] = 2 * next_class + len(found) + i
     set_alias_classes(derived, found)
     set_unaligned_arguments(derived, positions)
+    if isinstance(primal, gpu.FuncOp) and depends_on_order(primal):
+        derived.attributes[SEQUENTIAL] = UnitAttr()
 
 
 def fresh_name(table: Operation, wanted: str) -> str:

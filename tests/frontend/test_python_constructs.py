@@ -104,7 +104,7 @@ KERNELS: list[tuple[str, type[ad.errors.MliradError], str, str]] = [
     ("y = np.zeros(3)", U, "'np.zeros' is not compiled in kernels", "local.array"),
     ("y = cuda.shared.array(0, dtype=np.float64)", U, "size the launch decides", "literal shape"),
     ("y = cuda.local.array(x.size, np.float64)", T, "not known while compiling", "literals"),
-    ("cuda.atomic.exch(x, 0, 1.0)", U, "'atomic.exch' is not compiled yet", "atomic add"),
+    ("cuda.atomic.inc(x, 0, 1.0)", U, "'atomic.inc' is not compiled", "atomic add"),
     ("k = cuda.grid(ndim=1)", T, "takes no keyword arguments", "by position"),
     ("print(x[0])", U, "'print' is not compiled", "outside"),
     ("return 1.0", T, "returns a value", "array argument"),

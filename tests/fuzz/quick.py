@@ -90,7 +90,7 @@ def prime(case: Case) -> None:
 
 
 def keep(compiled: Any, request: Request, lowered: Lowered, library: cpu.Library) -> None:
-    code = entry(library, lowered.symbol)
+    code = entry(library, lowered.symbol, request)
     found = Specialization(compiled.name, code, lowered.types, lowered.result)
     compiled.specializations._by_request[request] = found
 

@@ -20,6 +20,7 @@ from mlirad.passes.analysis.flow import kernel_of, name_of
 from mlirad.passes.analysis.memory import is_memory
 from mlirad.passes.analysis.stability import Stability
 from mlirad.passes.base import Pass
+from mlirad.passes.counting import counting_function
 from mlirad.passes.derivatives import snapshots
 from mlirad.passes.derivatives.augment import build_augmented
 from mlirad.passes.derivatives.plan import (
@@ -101,6 +102,7 @@ def build_pair(
     answer = analyze_request(primal, kinds, ret_kinds)
     stable = [not arrays_may_change] * len(kinds)
     plan = make_plan(primal, answer, stable, KernelDeriver().derive, joined=not arrays_may_change)
+    plan.count = counting_function
     table = primal.parent_op()
     assert table is not None
     letters = "".join(kind.value[0] for kind in kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
@@ -109,6 +110,15 @@ def refuse_open_parameters(function: FunctionType) -> None:
     raise UnsupportedError(describe(beginning(function), what, way_out))
 
 
+_parsing = threading.Lock()
+
+
+def parse_text(text: str) -> ast.Module:
+    """`ast.parse`, by one thread at a time: CPython 3.11 counts its recursion for all of them."""
+    with _parsing:
+        return ast.parse(text)
+
+
 def parse(lines: list[str], start: int, place: Place) -> ast.FunctionDef:
     """The first function in `lines`, which begin at line `start` and may be indented."""
     text, offset = "".join(lines), start - 1
@@ -116,7 +126,7 @@ def parse(lines: list[str], start: int, place: Place) -> ast.FunctionDef:
         # An enclosing block, instead of removing the indentation, keeps columns true.
         text, offset = "if 1:\n" + text, offset - 1
     try:
-        module = ast.parse(text)
+        module = parse_text(text)
     except SyntaxError:
         raise UnsupportedError(
             describe(place, "the source found here is not that of a function")

@@ -25,7 +25,7 @@ from typing import Any, cast
 import numpy as np
 
 from mlirad.frontend.declared import declared
-from mlirad.frontend.source import unwrap
+from mlirad.frontend.source import parse_text, unwrap
 
 LIBRARIES = frozenset(
     {"builtins", "math", "cmath", "operator", "numpy", "numba", "numba_cuda", "numba_cuda_mlir"}
@@ -192,7 +192,7 @@ def source_of(function: FunctionType) -> str:
 def chains(source: str, code: CodeType) -> Iterator[tuple[str, ...]]:
     """Every name that the body reads and does not bind itself, with the attributes behind it."""
     try:
-        tree = ast.parse(source)
+        tree = parse_text(source)
     except SyntaxError as error:  # a lambda in the middle of an expression
         raise NotCacheable(f"the source of {code.co_qualname} is part of a statement") from error
     # In Python 3.12 a name may be a variable of a comprehension and a global as well.

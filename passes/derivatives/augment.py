@@ -11,7 +11,6 @@ from mlirad.dialects.autodiff import InitOp, PushOp
 from mlirad.errors import UnsupportedError, describe
 from mlirad.passes.analysis.activity import is_terminator
 from mlirad.passes.analysis.flow import Function, body, location, name_of, terminator
-from mlirad.passes.derivatives.counting import counting_function
 from mlirad.passes.derivatives.fill import INDEX, index_constant
 from mlirad.passes.derivatives.gpu import launch, launch_sizes
 from mlirad.passes.derivatives.hoist import hoist
@@ -227,7 +226,7 @@ def most_threads(op: gpu.LaunchFuncOp, plan: Plan, sweep: BaseSweep) -> SSAValue
     if op not in plan.counting:
         table = primal.parent_op()
         assert table is not None
-        counting = counting_function(op, primal, fresh_name(table, f"count_{name_of(primal)}"))
+        counting = plan.count(op, primal, fresh_name(table, f"count_{name_of(primal)}"))
         if counting is None:
             raise UnsupportedError(
                 describe(

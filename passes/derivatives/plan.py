@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.dialects import gpu, memref, scf
+from xdsl.dialects import func, gpu, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -58,6 +58,10 @@ class Kept:
         return owner if isinstance(owner, Operation) else owner.parent_op()
 
 
+Counter = Callable[[gpu.LaunchFuncOp, func.FuncOp, str], func.FuncOp | None]
+"""From a launch, its host function and a name to a function that finds the most threads."""
+
+
 @dataclass
 class Plan:
     """Everything that both halves of reverse mode of `function` must agree on."""
@@ -68,7 +72,8 @@ class Plan:
     kept: list[Kept] = field(default_factory=list[Kept])
     kernels: dict[Operation, KernelPair] = field(default_factory=dict[Operation, KernelPair])
     counting: dict[Operation, str] = field(default_factory=dict[Operation, str])
-    """Functions that find how many threads a launch has at most."""
+    """Functions that find how many threads a launch has at most, as `count` makes them."""
+    count: Counter = field(default=lambda launch, primal, name: None)
 
     @cached_property
     def kept_of(self) -> dict[SSAValue | Operation | Snapshot, Kept]:

@@ -201,16 +201,24 @@ class AccumulateOp(IRDLOperation):
 
 @irdl_op_definition
 class TakeOp(IRDLOperation):
-    """`result = shadow[indices]; shadow[indices] = 0`: what a store becomes in reverse."""
+    """
+    `result = shadow[indices]; shadow[indices] = 0`: what a store becomes in reverse.
+
+    Inside a kernel this is one exchange, so that of several threads that stored to the element a
+    single one gets its cotangent, unless `exclusive` says that no other thread touches it.
+    """
 
     name = "autodiff.take"
 
     T: ClassVar = VarConstraint("T", AnyAttr())
     shadow = operand_def(MemRefType.constr(T))
     indices = var_operand_def(IndexType())
+    exclusive = opt_prop_def(UnitAttr)
     value = result_def(T)
 
-    assembly_format = "$shadow `[` $indices `]` attr-dict `:` type($shadow)"
+    assembly_format = (
+        "$shadow `[` $indices `]` (`exclusive` $exclusive^)? attr-dict `:` type($shadow)"
+    )
 
     def __init__(self, shadow: SSAValue, indices: Sequence[SSAValue]):
         assert isinstance(shadow.type, MemRefType)

@@ -26,7 +26,7 @@ from mlirad.passes.derivatives.plan import Plan
 from mlirad.passes.derivatives.snapshots import Snapshot
 from mlirad.passes.derivatives.watch import KEPT, label, watching
 from mlirad.passes.lower_caches import STACKS
-from mlirad.passes.lower_shadows import accumulation
+from mlirad.passes.lower_shadows import access
 from mlirad.runtime.arguments import is_array, leaves
 
 WORDS: dict[Residual, Kind] = {
@@ -129,7 +129,7 @@ def note(op: AccumulateOp) -> Accumulation:
     while is_view(view := shadow.owner) and isinstance(view, Operation):
         shadow, *_ = viewed(view)
     name = (shadow.name_hint or "").removeprefix("d")
-    return Accumulation(*line_of(op), name, *accumulation(op))
+    return Accumulation(*line_of(op), name, *access(op))
 
 
 def op_of(value: SSAValue) -> Operation | None:

@@ -1,22 +1,23 @@
 """
 `autodiff-lower-shadows`: turns `accumulate` and `take` into loads, stores and atomics.
 
-In a kernel an accumulation is atomic, since other threads may have read the same element, unless
-it is marked exclusive or goes to memory of the thread alone. A `take` needs no atomic: two
-threads that store to one element race in the primal already.
+In a kernel both are atomic, since other threads may have read or stored the same element, unless
+they are marked exclusive or go to memory of the thread alone. Threads that store one value to one
+element do no harm in the primal; in reverse a single one must take the cotangent.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from xdsl.dialects import arith, gpu, memref
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialects.autodiff import AccumulateOp, TakeOp
-from mlirad.passes.analysis.memory import is_shared_allocation, is_view, viewed
+from mlirad.passes.analysis.memory import TAKES, is_shared_allocation, is_view, viewed
+from mlirad.passes.analysis.ordering import ADDF, EXCHANGE
 from mlirad.passes.base import Pass
 from mlirad.passes.derivatives import vector_space
-from mlirad.passes.derivatives.memref import ADDF
 from mlirad.passes.derivatives.sweep import BuilderBefore
 
 
@@ -27,29 +28,30 @@ class LowerShadowsPass(Pass):
 
     def rewrite(self, module: ModuleOp) -> None:
         for op in [op for op in module.walk() if isinstance(op, AccumulateOp | TakeOp)]:
+            atomic = access(op).atomic
             if isinstance(op, TakeOp):
-                lower_take(op)
-            elif accumulation(op).atomic:
+                lower_exchange(op) if atomic else lower_take(op)
+            elif atomic:
                 lower_atomic(op)
             else:
                 lower_accumulate(op)
 
 
-class Accumulation(NamedTuple):
-    """How an `accumulate` is carried out, and why, in words that `explain` prints."""
+class Access(NamedTuple):
+    """How an `accumulate` or `take` is carried out, and why, in words that `explain` prints."""
 
     atomic: bool
     reason: str
 
 
-def accumulation(op: AccumulateOp) -> Accumulation:
+def access(op: AccumulateOp | TakeOp) -> Access:
     if not in_kernel(op):
-        return Accumulation(False, "only one thread runs this function")
+        return Access(False, "only one thread runs this function")
     if op.exclusive is not None:
-        return Accumulation(False, "each element belongs to one thread")
+        return Access(False, "each element belongs to one thread")
     if is_private(op.shadow):
-        return Accumulation(False, "memory of the thread alone")
-    return Accumulation(True, "other threads may add to the same element")
+        return Access(False, "memory of the thread alone")
+    return Access(True, "other threads may add to the same element")
 
 
 def in_kernel(op: Operation) -> bool:
@@ -75,6 +77,14 @@ def lower_take(op: TakeOp) -> None:
     build.replace(op.value, value)
 
 
+def lower_exchange(op: TakeOp) -> None:
+    build = BuilderBefore(op)
+    zero = vector_space.zero(op.value.type, build.builder, op.location)
+    taken = build(read_modify_write(EXCHANGE, zero, op.shadow, op.indices))
+    taken.attributes[TAKES] = UnitAttr()
+    build.replace(op.value, taken.results[0])
+
+
 def lower_accumulate(op: AccumulateOp) -> None:
     build = BuilderBefore(op)
     before = build(memref.LoadOp.get(op.shadow, op.indices)).results[0]
@@ -85,11 +95,15 @@ def lower_accumulate(op: AccumulateOp) -> None:
 
 def lower_atomic(op: AccumulateOp) -> None:
     build = BuilderBefore(op)
-    build(
-        memref.AtomicRMWOp.create(
-            operands=[op.value, op.shadow, *op.indices],
-            result_types=[op.value.type],
-            properties={"kind": IntegerAttr(ADDF, 64)},
-        )
-    )
+    build(read_modify_write(ADDF, op.value, op.shadow, op.indices))
     build.replace()
+
+
+def read_modify_write(
+    kind: int, value: SSAValue, memory: SSAValue, indices: Sequence[SSAValue]
+) -> memref.AtomicRMWOp:
+    return memref.AtomicRMWOp.create(
+        operands=[value, memory, *indices],
+        result_types=[value.type],
+        properties={"kind": IntegerAttr(kind, 64)},
+    )

@@ -46,6 +46,8 @@ REVERSED = "mlirad.reversed"
 On a kernel that is a reverse sweep: where threads run one after the other, they run in reverse
 order, so that also a kernel whose threads race has the derivative of the order it ran in.
 """
+TAKES = "mlirad.take"
+"""On the exchange that an `autodiff.take` became: no value is handed on to another thread by it."""
 SEQUENTIAL = "mlirad.sequential"
 """On a kernel whose blocks must run one after the other."""
 

@@ -16,10 +16,10 @@ from xdsl.ir import Operation
 
 from mlirad.dialects.autodiff import CompareExchangeOp, FenceOp
 from mlirad.passes.analysis.flow import Function
-from mlirad.passes.analysis.memory import SEQUENTIAL
+from mlirad.passes.analysis.memory import SEQUENTIAL, TAKES
 
-EXCHANGE, MAXNUMF, MINNUMF = 2, 13, 14
-"""Upstream's numbers of the kinds of `memref.atomic_rmw` that depend on an order."""
+ADDF, EXCHANGE, MAXNUMF, MINNUMF = 0, 2, 13, 14
+"""Upstream's numbers of kinds of `memref.atomic_rmw`; all but the first depend on an order."""
 
 
 def depends_on_order(kernel: Function) -> bool:
@@ -29,5 +29,5 @@ def depends_on_order(kernel: Function) -> bool:
 
 def hands_on(op: Operation) -> bool:
     if isinstance(op, memref.AtomicRMWOp):
-        return op.kind.value.data in (EXCHANGE, MAXNUMF, MINNUMF)
+        return op.kind.value.data in (EXCHANGE, MAXNUMF, MINNUMF) and TAKES not in op.attributes
     return isinstance(op, CompareExchangeOp | FenceOp)

@@ -17,16 +17,15 @@ from mlirad.passes.analysis.activity import ActivityResult
 from mlirad.passes.analysis.flow import location
 from mlirad.passes.analysis.memory import (
     ORDERED,
+    TAKES,
     is_memory,
     is_shared_allocation,
     is_view,
     viewed,
 )
+from mlirad.passes.analysis.ordering import ADDF, MAXNUMF, MINNUMF
 from mlirad.passes.derivatives.context import ForwardSweep, ReverseSweep, StructuralRule
 from mlirad.passes.derivatives.fill import fill, fill_together
-
-ADDF, MAXNUMF, MINNUMF = 0, 13, 14
-"""Upstream's numbers of the atomic operations on floats that have a derivative."""
 
 
 class LoadRule(StructuralRule):
@@ -88,6 +87,7 @@ class AtomicAddRule(StructuralRule):
             operands=[value, sweep.shadow(op.memref), *indices],
             result_types=[value.type],
             properties=op.properties,
+            attributes=op.attributes,
         )
         sweep.set_shadow(op.result, sweep.insert(tangent).result)
 
@@ -159,6 +159,20 @@ def refuse_old_value(op: memref.AtomicRMWOp, sweep: ReverseSweep) -> None:
         )
 
 
+class TakenRule(AtomicAddRule):
+    """What is taken out of a shadow, and zero put in its place: so for the tangents."""
+
+    def pull_back(self, op: Operation, sweep: ReverseSweep) -> None:
+        raise UnsupportedError(
+            describe(
+                location(op),
+                "a reverse sweep cannot be differentiated in reverse",
+                "take forward(reverse(f)), which gives the same numbers",
+            )
+        )
+
+
+TAKEN_RULE = TakenRule()
 ATOMIC_RULES: dict[int, StructuralRule] = {
     ADDF: AtomicAddRule(),
     MAXNUMF: AtomicExtremumRule("ogt"),
@@ -173,6 +187,8 @@ class AtomicRule(StructuralRule):
         assert isinstance(op, memref.AtomicRMWOp)
         if (found := ATOMIC_RULES.get(op.kind.value.data)) is not None:
             return found
+        if TAKES in op.attributes:
+            return TAKEN_RULE
         raise UnsupportedError(
             describe(
                 location(op),

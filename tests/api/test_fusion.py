@@ -95,15 +95,15 @@ def as_python(kernel: Any):
     return run
 
 
-CASES = {  # kernel, atomics, launches
+CASES = {  # kernel, atomics (additions, and exchanges for takes), launches
     "scaled": (scaled, 1, 1),
     "stencil": (stencil, 3, 1),
     "every second": (every_second, 1, 1),
-    "mirrored": (mirrored, 2, 2),
+    "mirrored": (mirrored, 3, 2),
     "in pairs": (in_pairs, 3, 1),
-    "grid stride": (strided, 2, 2),
+    "grid stride": (strided, 3, 2),
     "in place": (in_place, 1, 1),
-    "racing": (to_the_left, 3, 2),
+    "racing": (to_the_left, 4, 2),
 }
 
 

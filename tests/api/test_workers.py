@@ -309,3 +309,23 @@ def test_conformance_with_two_workers(path: Path, use: Callable[[int], None]):
     for name, check in CHECKS.items():
         if applies(name, case):
             assert list(check(case)) == []
+
+
+@ad.kernel
+def all_store_the_same(x, y):
+    gpu.grid(1)
+    y[0] = x[0] * x[0]
+
+
+def test_of_threads_that_store_one_value_to_one_element_a_single_one_takes_its_shadow(
+    use: Callable[[int], None],
+):
+    use(3)
+    x = np.array([3.0])
+    derivative = ad.reverse(all_store_the_same, ad.Duplicated, ad.Duplicated)
+    for _ in range(REPEAT):
+        dx, dy = np.zeros(1), np.ones(1)
+        derivative[256, 256](x, dx, np.zeros(1), dy)
+        np.testing.assert_array_equal([dx[0], dy[0]], [6.0, 0.0])
+    text = derivative.inspect_mlir("lowered")
+    assert text.count("mlirad.take") == 1

@@ -292,6 +292,81 @@ def test_histogram_in_shared_memory():
 
 
 @ad.kernel
+def counted_by_each_thread(x, y, n):
+    """What a loop or branch without a barrier leaves decides about barriers later."""
+    s = gpu.shared.array(8, np.float64)
+    t = gpu.threadIdx.x
+    shift = 0
+    for k in range(n):
+        shift += shift * k + 1
+    s[t] = x[t] * x[t]
+    gpu.syncthreads()
+    y[t] = s[(t + shift) % 8] * shift
+    rounds = 1
+    if n > 1:
+        y[t] += s[7 - t]
+        rounds = n - 1
+    for _ in range(rounds):
+        gpu.syncthreads()
+        s[t] = s[t] * y[t]
+    gpu.syncthreads()
+    y[t] += s[(t + 1) % 8]
+
+
+def counted_numpy(x: Any, n: int) -> Any:
+    shift = 0
+    for k in range(n):
+        shift += shift * k + 1
+    s = x * x
+    y = np.roll(s, -shift) * shift
+    if n > 1:
+        y += s[::-1]
+    return y + np.roll(s * y ** (n - 1 if n > 1 else 1), -1)
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_loops_without_barriers_may_decide_about_barriers(n: int):
+    rng = np.random.default_rng(n)
+    x, seed, y, dx = rng.random(8) + 0.5, rng.normal(size=8), np.zeros(8), np.zeros(8)
+    kinds = ad.Duplicated, ad.Duplicated, ad.Const
+    ad.reverse(counted_by_each_thread, *kinds)[1, 8](x, dx, y, seed.copy(), n)
+    np.testing.assert_allclose(y, counted_numpy(x, n), rtol=1e-13)
+    steps = x + 1e-30j * np.eye(8)
+    expected = [seed @ counted_numpy(step, n).imag / 1e-30 for step in steps]
+    np.testing.assert_allclose(dx, expected, rtol=1e-12, atol=1e-14)
+
+
+@ad.kernel
+def rounds_from_memory(x, n):
+    """Branches around barriers depend on counters whose bounds were loaded."""
+    s = gpu.shared.array(8, np.float64)
+    t = gpu.threadIdx.x
+    s[t] = x[t]
+    for k in range(n[0]):
+        gpu.syncthreads()
+        if k % 2 == 1:
+            v = s[(t + k) % 8]
+            gpu.syncthreads()
+            s[t] = v * x[t]
+    gpu.syncthreads()
+    x[t] = s[7 - t]
+
+
+def test_counters_up_to_a_loaded_bound_decide_about_barriers():
+    x, seed, n = np.linspace(0.5, 1.5, 8), np.arange(8.0), np.array([4])
+    moved = np.roll(x, -1) * x
+    moved = np.roll(moved, -3) * x
+    expected, dx = moved[::-1], seed.copy()
+    y = x.copy()
+    ad.autodiff(ad.Reverse, rounds_from_memory[1, 8], ad.Duplicated(y, dx), ad.Const(n))
+    np.testing.assert_allclose(y, expected, rtol=1e-14)
+    s = seed[::-1]
+    gradient = s * np.roll(x, -4) * np.roll(x, -3)
+    gradient += np.roll(s * x * np.roll(x, -3), 4) + np.roll(s * x * np.roll(x, -4), 3)
+    np.testing.assert_allclose(dx, gradient, rtol=1e-13)
+
+
+@ad.kernel
 def barrier_in_branch(x):
     i = gpu.grid(1)
     if i < x.shape[0]:

@@ -57,3 +57,25 @@ def test_a_chain_runs_backwards_beside_the_sweep_of_another_launch():
     )
     np.testing.assert_array_equal(dz, [105.0, 70.0, 42.0, 30.0])
     np.testing.assert_array_equal(dx, 2 * x)
+
+
+@ad.kernel
+def extremes(x, y):
+    i = gpu.grid(1)
+    if i < len(x):
+        gpu.atomic.max(y, i % 2, x[i] * x[i])
+        gpu.atomic.min(y, 2, x[i])
+
+
+def test_atomic_extremes_have_one_winner_each_ties_keep_the_first():
+    x = np.array([1.0, 3.0, 2.0, -1.0, -2.0, 0.5])  # |2| and |-2| tie among even positions
+    y, dx, dy = np.array([0.0, 100.0, 0.0]), np.zeros(6), np.array([1.0, 10.0, 100.0])
+    ad.autodiff(ad.Reverse, extremes[2, 3], ad.Duplicated(x, dx), ad.Duplicated(y, dy))
+    np.testing.assert_array_equal(y, [4.0, 100.0, -2.0])
+    np.testing.assert_array_equal(dx, [0.0, 0.0, 4.0, 0.0, 100.0, 0.0])
+    np.testing.assert_array_equal(dy, [0.0, 10.0, 0.0])
+    tangent = np.zeros(3)
+    direction = np.arange(1.0, 7.0)
+    start = np.array([0.0, 100.0, 0.0])
+    ad.autodiff(ad.Forward, extremes[2, 3], ad.Dual(x, direction), ad.Dual(start, tangent))
+    np.testing.assert_array_equal(tangent, [12.0, 0.0, 5.0])

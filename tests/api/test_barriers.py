@@ -133,7 +133,6 @@ def bitonic_sort_numpy(width: int, x: Any, y: Any):
 
 @ad.kernel
 def smoothed(x, y):
-    """A stencil through shared memory with local arrays that live across barriers."""
     row = gpu.shared.array(64, np.float64)
     w = gpu.local.array(3, np.float64)
     t = gpu.threadIdx.x
@@ -293,7 +292,6 @@ def test_histogram_in_shared_memory():
 
 @ad.kernel
 def counted_by_each_thread(x, y, n):
-    """What a loop or branch without a barrier leaves decides about barriers later."""
     s = gpu.shared.array(8, np.float64)
     t = gpu.threadIdx.x
     shift = 0
@@ -338,7 +336,6 @@ def test_loops_without_barriers_may_decide_about_barriers(n: int):
 
 @ad.kernel
 def rounds_from_memory(x, n):
-    """Branches around barriers depend on counters whose bounds were loaded."""
     s = gpu.shared.array(8, np.float64)
     t = gpu.threadIdx.x
     s[t] = x[t]

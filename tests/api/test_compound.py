@@ -460,7 +460,6 @@ r = np.zeros(2, [("x", "f8"), {extra} ("y", "{y}")])
 r["x"] = 2.0
 result = ad.jit(step)(State(np.array([1.0, 3.0]), 3 + 4j), r)
 print(result, r["x"].tolist(), "xdsl" in sys.modules)
-print(ad.jit(total)(State(np.array([1.0, 3.0]), 3 + 4j), 2.0)) if False else None
 """
 
 

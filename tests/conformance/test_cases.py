@@ -1,8 +1,7 @@
 """
 Kernels as people write them, with exact outputs, vjp and jvp.
 
-What a case file holds is said in `check_mlirad.py`, which also runs alone. A case that needs what
-is not built yet must be refused; `REFUSED` says which part of the plan it waits for.
+What a case file holds is said in `check_mlirad.py`, which also runs alone.
 """
 
 from collections.abc import Iterator
@@ -11,11 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlirad.errors import UnsupportedError
 from tests.conformance import check_mlirad
-
-REFUSED: dict[int, str] = {}
-
 
 CHECKS = {
     "outputs": check_mlirad.check_outputs,
@@ -37,15 +32,10 @@ def applies(check: str, case: Any) -> bool:
 
 def cases() -> Iterator[Any]:
     for path in sorted(Path(__file__).parent.glob("case*.py")):
-        number = int(path.stem.partition("_")[0].removeprefix("case"))
-        waits = pytest.mark.xfail(
-            reason=f"part {REFUSED.get(number)}", raises=UnsupportedError, strict=True
-        )
-        marks = [waits] if number in REFUSED else []
         case = check_mlirad.load(path)
         for check in CHECKS:
             if applies(check, case):
-                yield pytest.param(case, check, id=f"{path.stem}-{check}", marks=marks)
+                yield pytest.param(case, check, id=f"{path.stem}-{check}")
 
 
 @pytest.mark.parametrize(("case", "check"), list(cases()))

@@ -12,12 +12,11 @@ push every element of %u                     // augmented: before the launch
 A step of a stencil then keeps one field, however many neighbours it multiplies.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects import arith, gpu, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirad.dialects.autodiff import PopOp, PushOp
 from mlirad.passes.analysis.flow import body, carries_derivative, kernel_of
@@ -26,7 +25,7 @@ from mlirad.passes.analysis.injectivity import is_swept
 from mlirad.passes.analysis.memory import analyze
 from mlirad.passes.analysis.residuals import Residual, ResidualsResult
 from mlirad.passes.derivatives.context import Sweep
-from mlirad.passes.derivatives.fill import index_constant
+from mlirad.passes.derivatives.fill import index_constant, over, sizes_of
 
 INDEX = IndexType()
 
@@ -75,9 +74,6 @@ def is_worth_it(without: ResidualsResult, with_copies: ResidualsResult, count: i
     return bytes_kept(without) - bytes_kept(with_copies) > 8 * count
 
 
-Each = Callable[[list[SSAValue]], None]
-
-
 def save(
     array: SSAValue,
     cache: SSAValue,
@@ -92,7 +88,7 @@ def save(
         value = sweep.insert(memref.LoadOp.get(array, at)).res
         sweep.insert(PushOp(value, cache, None, (*indices, *at), (*counts, *sizes)))
 
-    over(sizes, push, [], sweep)
+    over(sizes, push, sweep)
 
 
 def restore(
@@ -119,26 +115,7 @@ def restore(
 
     one = index_constant(1, sweep)
     lasts = [sweep.insert(arith.SubiOp(size, one)).result for size in sizes]
-    over(sizes, pop, [], sweep)
+    over(sizes, pop, sweep)
     if array.type == plain:
         return copy, copy
     return copy, sweep.insert(memref.CastOp.get(copy, array.type)).results[0]
-
-
-def sizes_of(array: SSAValue, sweep: Sweep) -> list[SSAValue]:
-    assert isinstance(array.type, MemRefType)
-    axes = range(array.type.get_num_dims())
-    return [sweep.insert(memref.DimOp(array, index_constant(k, sweep))).result for k in axes]
-
-
-def over(sizes: list[SSAValue], each: Each, outer: list[SSAValue], sweep: Sweep) -> None:
-    """Loops over all indices below `sizes`."""
-    if len(outer) == len(sizes):
-        each(outer)
-        return
-    block = Block(arg_types=[INDEX])
-    with sweep.at_end(block):
-        over(sizes, each, [*outer, block.args[0]], sweep)
-        sweep.insert(scf.YieldOp())
-    bounds = index_constant(0, sweep), sizes[len(outer)], index_constant(1, sweep)
-    sweep.insert(scf.ForOp(*bounds, [], Region(block)))
